@@ -68,9 +68,8 @@ impl Provisioning {
     }
 
     /// Returns true if the caller may change what this account pushed.
-    fn is_own(&self, ctx: &Ctx, pushed_by: Option<PrincipalId>) -> bool {
-        let pushed = pushed_by.zip(self.confined_to(ctx));
-        pushed.is_none_or(|(by, account)| by == account)
+    fn is_own(&self, ctx: &Ctx, pushed_by: PrincipalId) -> bool {
+        self.confined_to(ctx).is_none_or(|account| account == pushed_by)
     }
 
     /// Rejects a change to what another account pushed.
@@ -78,7 +77,7 @@ impl Provisioning {
         &self,
         ctx: &Ctx,
         what: &str,
-        pushed_by: Option<PrincipalId>,
+        pushed_by: PrincipalId,
     ) -> Result<(), ScimRejection> {
         if self.is_own(ctx, pushed_by) {
             return Ok(());

@@ -159,7 +159,6 @@ pub struct Approval {
     /// The input as approvers see it; `null` where it was not read.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub input: Value,
-    #[serde(default)]
     pub findings: Vec<FoundInput>,
     pub decisions: Vec<Decision>,
     pub created_at: Timestamp,

@@ -45,11 +45,10 @@ pub struct ApprovalGlance {
     pub id: ApprovalId,
     /// The principal whose call it is for.
     pub principal_id: PrincipalId,
-    /// The tool; `None` in rows of earlier releases.
-    pub tool_id: Option<String>,
-    /// Its readers; `None` in rows of earlier releases.
-    pub audience: Option<Audience>,
-    /// Bytes that it takes to read it, at most.
+    pub tool_id: String,
+    /// Its readers.
+    pub audience: Audience,
+    /// Bytes that it takes to read it.
     pub bytes: usize,
 }
 

@@ -49,7 +49,7 @@ use sqlx::{
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
 };
 
-use self::unreadable::Unreadable;
+use self::{schema::Schema, unreadable::Unreadable};
 use crate::{
     error::StoreError,
     row_key::RowKey,
@@ -85,7 +85,8 @@ pub(crate) enum Db {
 
 impl Store {
     /// Opens the database, creates it if it is an SQLite file that does not exist, and brings its
-    /// schema up to date. Fails for a schema that is newer than this build.
+    /// schema up to date. Fails for a schema that is newer than this build, or of an older build
+    /// whose migrations this one does not have.
     #[boxed]
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
@@ -123,21 +124,20 @@ impl Store {
     /// changed. `None` otherwise.
     #[boxed]
     pub async fn open_as_it_is(settings: &DatabaseSettings) -> Result<Option<Self>, StoreError> {
-        if schema_of(settings).await? == Some(schema::newest()) {
+        if schema_of(settings).await? == Schema::Current {
             Self::open(settings).await.map(Some)
         } else {
             Ok(None)
         }
     }
 
-    /// Rejects a database whose schema opening it would bring up to date. Nothing is made and nothing is
-    /// changed.
+    /// Rejects a database with another schema than that of this build. Nothing is made and nothing
+    /// is changed.
     #[boxed]
-    pub async fn refuse_older(settings: &DatabaseSettings) -> Result<(), StoreError> {
-        let known = schema::newest();
+    pub async fn refuse_other_schema(settings: &DatabaseSettings) -> Result<(), StoreError> {
         match schema_of(settings).await? {
-            Some(found) if found < known => Err(StoreError::OlderSchema { found, known }),
-            Some(_) | None => Ok(()),
+            Schema::Missing | Schema::Current => Ok(()),
+            Schema::Other(error) => Err(error),
         }
     }
 
@@ -207,20 +207,20 @@ impl Store {
     }
 }
 
-/// The schema of a database as it is; `None` if there is none of ours.
-async fn schema_of(settings: &DatabaseSettings) -> Result<Option<i64>, StoreError> {
+/// Compares the schema of a database as it is.
+async fn schema_of(settings: &DatabaseSettings) -> Result<Schema, StoreError> {
     match &settings.url.0 {
-        Target::Sqlite(path) if !path.exists() => Ok(None),
+        Target::Sqlite(path) if !path.exists() => Ok(Schema::Missing),
         Target::Sqlite(path) => {
             let options = SqliteConnectOptions::new().filename(path).read_only(true);
             let mut conn = options.connect().await?;
-            let found = schema::found(&mut conn).await?;
+            let found = schema::of_sqlite(&mut conn).await?;
             conn.close().await?;
             Ok(found)
         }
         Target::Postgres(options) => {
             let pool = postgres::open(settings, options).await?;
-            let found = schema::found_on_postgres(&pool).await;
+            let found = schema::of_postgres(&pool).await;
             pool.close().await;
             found
         }
@@ -428,12 +428,9 @@ macro_rules! events_of_seals {
     };
 }
 
-/// The SQL for events `e` and the seal `s` of each that has one.
+/// The SQL for events `e` and the seal `s` of each that has one, on PostgreSQL.
 macro_rules! seals_of_events {
-    (sqlite) => {
-        "audit_events e JOIN audit_seals s ON s.position = e.position"
-    };
-    (postgres) => {
+    () => {
         "audit_events e JOIN LATERAL \
          (SELECT * FROM audit_seals s WHERE s.event_id = e.id OFFSET 0) s ON TRUE"
     };

@@ -39,6 +39,13 @@ pub enum StoreError {
         /// The newest schema version this build knows.
         known: i64,
     },
+    /// The migrations of the database are not those of this build.
+    #[error(
+        "the database was made by an older build of Portcullis, whose schema this one does not know, \
+         and is left as it is: export its logs with that build (`portcullis audit export`), or start \
+         with a new database"
+    )]
+    OlderBuild,
 }
 
 impl StoreError {
@@ -65,7 +72,8 @@ impl StoreError {
             | Self::Conflict(_)
             | Self::Corrupt(_)
             | Self::NewerSchema { .. }
-            | Self::OlderSchema { .. }) => other,
+            | Self::OlderSchema { .. }
+            | Self::OlderBuild) => other,
         }
     }
 

@@ -19,7 +19,10 @@ use sqlx::{
 
 use crate::{
     Store,
-    db::{self, Db, Scope, schema},
+    db::{
+        self, Db, Scope,
+        schema::{self, Schema},
+    },
     error::StoreError,
 };
 
@@ -33,16 +36,6 @@ pub enum MovingError {
     InUse,
     #[error("the SQLite database holds no installation")]
     NoInstallation,
-    #[error(
-        "the SQLite database has schema {found}, this Portcullis has {known}: bring it up to date \
-         with `portcullis migrate` on its own configuration first"
-    )]
-    OlderSchema {
-        /// The schema of the file.
-        found: i64,
-        /// The newest schema this build knows.
-        known: i64,
-    },
     #[error("only a PostgreSQL database can take over an installation")]
     Target,
     #[error("the PostgreSQL database is not empty: there are rows in `{0}`")]
@@ -127,12 +120,10 @@ async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
         .locking_mode(SqliteLockingMode::Exclusive);
     let mut source = options.connect().await.map_err(unreadable)?;
     sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut source).await.map_err(unreadable)?;
-    let known = schema::newest();
-    match schema::found(&mut source).await? {
-        None => Err(MovingError::NoInstallation),
-        Some(found) if found > known => Err(StoreError::NewerSchema { found, known }.into()),
-        Some(found) if found < known => Err(MovingError::OlderSchema { found, known }),
-        Some(_) => Ok(source),
+    match schema::of_sqlite(&mut source).await? {
+        Schema::Missing => Err(MovingError::NoInstallation),
+        Schema::Other(error) => Err(error.into()),
+        Schema::Current => Ok(source),
     }
 }
 

@@ -112,9 +112,8 @@ pub struct TokenRecord {
     pub allowed_cidrs: Option<CidrList>,
     /// True if it can only be exchanged for another token.
     pub exchange_only: bool,
-    /// The credentials it descends from; `None` when that cannot be known, and then it is good for
-    /// nothing.
-    pub lineage: Option<Lineage>,
+    /// The credentials it descends from.
+    pub lineage: Lineage,
     /// The key that it is bound to; `None` if any bearer may use it.
     pub dpop_jkt: Option<Thumbprint>,
 }
@@ -150,7 +149,7 @@ impl TokenRecord {
             last_used_at: None,
             allowed_cidrs: None,
             exchange_only: false,
-            lineage: Some(Lineage::default()),
+            lineage: Lineage::default(),
             dpop_jkt: None,
         }
     }
@@ -204,7 +203,7 @@ row!(TokenRow {
     last_used_at: Option<i64>,
     allowed_cidrs: Option<String>,
     exchange_only: i64,
-    lineage: Option<String>,
+    lineage: String,
     dpop_jkt: Option<String>,
 });
 
@@ -237,9 +236,9 @@ impl Readable for TokenRow {
             last_used_at: self.last_used_at.map(Timestamp::from_micros),
             allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
             exchange_only: self.exchange_only != 0,
-            // What cannot be read is as good as not known, for this token alone.
-            lineage: self.lineage.and_then(|lineage| serde_json::from_str(&lineage).ok()),
-            // One that cannot be read binds all the same: the token is not found.
+            // A token that descends from unknown ones, or is bound to an unknown key, is not found.
+            lineage: serde_json::from_str(&self.lineage)
+                .map_err(|_| StoreError::Corrupt("tokens.lineage"))?,
             dpop_jkt: parse_some(self.dpop_jkt.as_deref(), "tokens.dpop_jkt")?,
         })
     }

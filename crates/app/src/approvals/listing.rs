@@ -2,8 +2,8 @@
 
 use portcullis_core::{
     approval::{
-        Approval, ApprovalTerms, AskingPolicy, Audience, BoundTool, Decider, Decision,
-        DecisionError, FoundInput, Requester, Status,
+        Approval, ApprovalTerms, AskingPolicy, BoundTool, Decider, Decision, DecisionError,
+        FoundInput, Requester, Status,
     },
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
@@ -156,8 +156,7 @@ impl Looking {
 
     /// Returns false if it surely does not see the approval.
     fn may_see(&self, glance: &ApprovalGlance) -> bool {
-        let within = |audience: &Audience| audience.may_include(&self.decider);
-        self.all || glance.principal_id == self.id || glance.audience.as_ref().is_none_or(within)
+        self.all || glance.principal_id == self.id || glance.audience.may_include(&self.decider)
     }
 }
 
@@ -246,9 +245,7 @@ impl Approvals {
         let tool = &found.tool.id;
         let filter = ApprovalFilter { status: None, requester: None, now };
         let before = store.glance_at_approvals(org, &filter, Some(found.id), READ_AT_ONCE).await?;
-        let may_be = |it: &&ApprovalGlance| {
-            it.tool_id.as_ref().is_none_or(|known| known == tool) && looking.may_see(it)
-        };
+        let may_be = |it: &&ApprovalGlance| it.tool_id == *tool && looking.may_see(it);
         let mut picked = PickedPage { limit: EARLIER, ..PickedPage::default() };
         for glance in before.iter().filter(may_be) {
             if !picked.take(glance) {

@@ -103,7 +103,7 @@ impl Provisioning {
         let group = ScimGroup {
             id: GroupId::new(self.base.ids()),
             org_id,
-            pushed_by: Some(ctx.caller().principal_id),
+            pushed_by: ctx.caller().principal_id,
             attributes: request.attributes,
             created_at: now,
             changed_at: now,
@@ -182,7 +182,6 @@ impl Provisioning {
             let members: BTreeSet<PrincipalId> = members.map(|it| it.principal_id).collect();
             let edited = edited(&before, &members, edit)?;
             let mut after = before.clone();
-            after.pushed_by = before.pushed_by.or(Some(ctx.caller().principal_id));
             after.attributes = edited.attributes;
             let added: BTreeSet<_> = edited.members.difference(&members).copied().collect();
             let removed: BTreeSet<_> = members.difference(&edited.members).copied().collect();

@@ -91,7 +91,7 @@ impl Provisioning {
             let deleted = known.deleted.as_ref();
             let mut user = ScimUser {
                 principal,
-                pushed_by: Some(account),
+                pushed_by: account,
                 attributes: request.attributes.clone(),
                 created_at: now,
                 changed_at: now,
@@ -171,7 +171,6 @@ impl Provisioning {
             }
             let now = self.base.now();
             let mut after = edited(&before, edit, now)?;
-            after.pushed_by = before.pushed_by.or(Some(ctx.caller().principal_id));
             if after == before {
                 return Ok(before);
             }
@@ -259,7 +258,7 @@ impl Provisioning {
             });
         }
         let mut found: Option<Principal> = None;
-        for (rule, join) in joins.into_iter().filter(|(_, join)| join.takes(Some(account))) {
+        for (rule, join) in joins.into_iter().filter(|(_, join)| join.takes(account)) {
             let subject = match join.key {
                 JoinKey::ExternalId => attributes.external_id.as_deref(),
                 JoinKey::UserName => Some(attributes.user_name.as_str()),
@@ -409,7 +408,7 @@ mod tests {
         let principal = Principal::new(id, org, "ana".to_owned(), Role::Member, NOW);
         ScimUser {
             principal: Principal { disabled_at, ..principal },
-            pushed_by: None,
+            pushed_by: "sa_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap(),
             attributes: UserAttributes::default(),
             created_at: NOW,
             changed_at: NOW,

@@ -244,7 +244,7 @@ pub(crate) async fn token(
     let ends = NOW.plus_seconds(36_000);
     let record = TokenRecord {
         method,
-        lineage: Some(lineage),
+        lineage,
         ..TokenRecord::of_operator(id, org_id, principal_id, grant, ScopeSet::ALL, NOW, ends)
     };
     store.insert_token(&record, &token.hash()).await.unwrap();

@@ -76,7 +76,6 @@ impl Scene {
         let newest = log.checkpoint(&org).await;
         copy("newest.db");
         log.close().await;
-        spread(&Connection::open(folder.path().join("older.db")).unwrap(), "main");
         let evidence = evidence(&Connection::open(&live).unwrap(), &org);
         Self { folder, keys, org, older, newest, evidence }
     }
@@ -189,8 +188,7 @@ async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> 
 fn evidence(open: &Connection, org: &Org) -> BTreeMap<i64, Vec<Value>> {
     let columns = "e.id, e.type, e.occurred_at, e.committed_at, e.payload_at, e.actor_id, e.via, \
                    e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome, \
-                   e.request_id, s.leaf_hash, s.recorded_at / 1000, e.core, e.detached, e.salts, \
-                   e.packed";
+                   e.request_id, s.leaf_hash, s.recorded_at / 1000, e.packed";
     let sql = format!(
         "SELECT COALESCE(s.sequence, -e.position), {columns} FROM audit_seals s FULL JOIN audit_events e \
          ON s.position = e.position AND e.org_id = s.org_id \
@@ -200,37 +198,51 @@ fn evidence(open: &Connection, org: &Org) -> BTreeMap<i64, Vec<Value>> {
     let mut select = open.prepare(&sql).unwrap();
     let rows = select.query_map([org.id.to_string()], |row| {
         let mut values =
-            (1..21).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()?;
+            (1..18).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>()?;
         if let Some(Value::Blob(packed)) = values.last()
             && let Ok(texts) = RecordTexts::unpack(packed)
         {
             values.truncate(16);
-            values.extend(values_of(texts));
+            values.extend(values_of(&texts));
         }
         Ok((row.get(0)?, values))
     });
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-/// The texts of a record as columns of a row that is not packed.
-fn values_of(texts: RecordTexts) -> [Value; 4] {
-    let text = |text: Option<String>| text.map_or(Value::Null, Value::Text);
-    [Value::Text(texts.core), text(texts.detached), text(texts.salts), Value::Null]
+/// The texts of a record as columns.
+fn values_of(texts: &RecordTexts) -> [Value; 3] {
+    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
+    [Value::Text(texts.core.clone()), text(&texts.detached), text(&texts.salts)]
 }
 
-/// Writes the records of a database as rows of older versions have them.
-fn spread(open: &Connection, database: &str) {
-    let select = format!("SELECT position, packed FROM {database}.audit_events");
-    let mut select = open.prepare(&select).unwrap();
+/// Lays the texts of all records out in a table, for statements to change.
+fn spread(open: &Connection) {
+    let texts = "CREATE TEMP TABLE texts (position INTEGER, core, detached, salts)";
+    open.execute(texts, ()).unwrap();
+    let mut select = open.prepare("SELECT position, packed FROM main.audit_events").unwrap();
     let rows = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
     let rows: Vec<(i64, Vec<u8>)> = rows.map(Result::unwrap).collect();
-    let update = format!(
-        "UPDATE {database}.audit_events SET core = ?1, detached = ?2, salts = ?3, packed = ?4 \
-         WHERE position = ?5"
-    );
     for (position, packed) in rows {
-        let [core, detached, salts, packed] = values_of(RecordTexts::unpack(&packed).unwrap());
-        open.execute(&update, (core, detached, salts, packed, position)).unwrap();
+        let [core, detached, salts] = values_of(&RecordTexts::unpack(&packed).unwrap());
+        let insert = "INSERT INTO texts VALUES (?1, ?2, ?3, ?4)";
+        open.execute(insert, (position, core, detached, salts)).unwrap();
+    }
+    open.execute("CREATE TEMP TABLE as_they_were AS SELECT * FROM texts", ()).unwrap();
+}
+
+/// Packs the records whose texts were changed.
+fn gather(open: &Connection) {
+    let changed = "SELECT * FROM texts EXCEPT SELECT * FROM as_they_were";
+    let mut changed = open.prepare(changed).unwrap();
+    let rows = changed.query_map((), |row| {
+        let texts = RecordTexts { core: row.get(1)?, detached: row.get(2)?, salts: row.get(3)? };
+        Ok((row.get(0)?, texts.pack()))
+    });
+    let rows: Vec<(i64, Vec<u8>)> = rows.unwrap().map(Result::unwrap).collect();
+    for (position, packed) in rows {
+        let update = "UPDATE main.audit_events SET packed = ?1 WHERE position = ?2";
+        open.execute(update, (packed, position)).unwrap();
     }
 }
 
@@ -305,7 +317,7 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
         (
             "detached is null",
             vec![format!(
-                "UPDATE audit_events SET detached = NULL WHERE position = {}",
+                "UPDATE texts SET detached = NULL WHERE position = {}",
                 at(middle)
             )],
             14,
@@ -314,7 +326,7 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
         (
             "detached and salts look erased",
             vec![format!(
-                "UPDATE audit_events SET detached = replace(detached, '\"203.0.113.7\"', 'null'), \
+                "UPDATE texts SET detached = replace(detached, '\"203.0.113.7\"', 'null'), \
                  salts = json_remove(salts, '$.source_ip') WHERE position = {}",
                 at(middle)
             )],
@@ -324,9 +336,9 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
         (
             "what was held looks erased",
             vec![format!(
-                "UPDATE audit_events SET detached = replace(detached, '\"claude-code\"', 'null'), \
-                 salts = json_remove(salts, '$.label') WHERE {org} AND type = 'mcp.invocation'
-                 AND position >= {}",
+                "UPDATE texts SET detached = replace(detached, '\"claude-code\"', 'null'), \
+                 salts = json_remove(salts, '$.label') WHERE position IN (SELECT position \
+                 FROM main.audit_events WHERE {org} AND type = 'mcp.invocation' AND position >= {})",
                 at(size - 30)
             )],
             14,
@@ -336,8 +348,9 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
             "what was erased is back",
             vec![format!(
                 "{} WHERE {org} \
-                 AND position IN (SELECT position FROM audit_events WHERE {org} \
-                 AND detached LIKE '%\"actor_name\":null%' ORDER BY position DESC LIMIT 1)",
+                 AND position IN (SELECT e.position FROM main.audit_events e JOIN texts t \
+                 ON t.position = e.position WHERE e.{org} \
+                 AND t.detached LIKE '%\"actor_name\":null%' ORDER BY e.position DESC LIMIT 1)",
                 return_events()
             )],
             14,
@@ -346,9 +359,9 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
         (
             "a record has a line more",
             vec![format!(
-                "UPDATE audit_events SET packed = CAST(char(0) || core || char(10) || detached || \
-                 char(10) || salts || char(10) || 'more' AS BLOB), core = '', detached = NULL, \
-                 salts = NULL WHERE position = {}",
+                "UPDATE audit_events SET packed = (SELECT CAST(char(0) || core || char(10) || detached \
+                 || char(10) || salts || char(10) || 'more' AS BLOB) FROM texts t \
+                 WHERE t.position = audit_events.position) WHERE position = {}",
                 at(middle)
             )],
             10,
@@ -398,8 +411,8 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
 
 /// The statement that adds a copy of the event that is selected, with this id.
 fn copy_of(which: &str, id: &str) -> String {
-    let columns = "org_id, type, occurred_at, committed_at, actor, behalf, token_id, target, decision, policy, \
-                   dlp_result, outcome, request, packed, payload_at, mac, core, detached, salts, by_sealer";
+    let columns = "org_id, type, occurred_at, committed_at, actor_id, via, token_id, target, decision, policy, \
+                   dlp_result, outcome, request_id, packed, payload_at, mac";
     format!(
         "INSERT INTO audit_events (id, {columns}) SELECT {id}, {columns} FROM audit_events WHERE {which}"
     )
@@ -411,10 +424,11 @@ fn each_attack_on_the_rows_is_named_with_its_code() {
     let scene = runtime.block_on(Scene::new());
     for (attack, statements, code, word) in attacks(&scene) {
         let (file, open) = scene.copy();
-        spread(&open, "main");
+        spread(&open);
         for statement in statements {
             assert!(open.execute(&statement, ()).unwrap() > 0, "{attack}: {statement}");
         }
+        gather(&open);
         drop(open);
 
         let (found, _) = runtime.block_on(scene.verified(&file, &scene.older));

@@ -13,7 +13,6 @@ pub struct ApprovalTerms {
     /// Groups of which an approver has to be in one.
     pub approvers: BTreeSet<String>,
     /// True if a call may be approved whose input has hidden characters; else it is denied.
-    #[serde(default)]
     pub hidden: bool,
     /// True if approvers need a second factor.
     pub mfa: bool,

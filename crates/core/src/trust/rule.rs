@@ -29,8 +29,8 @@ pub struct ScimJoin {
 impl ScimJoin {
     /// Returns true if it takes the people that this service account pushed.
     #[must_use]
-    pub fn takes(self, pushed_by: Option<PrincipalId>) -> bool {
-        self.account.is_none() || self.account == pushed_by
+    pub fn takes(self, pushed_by: PrincipalId) -> bool {
+        self.account.is_none_or(|account| account == pushed_by)
     }
 }
 

@@ -33,10 +33,13 @@ pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, B
     Ok(store)
 }
 
-/// Rejects a database of an older schema for a node that only looks: a look is no upgrade.
-pub(super) async fn not_older(config: &Config, standing: Standing) -> Result<(), BootError> {
+/// Rejects a database of another schema for a node that only looks: a look is no upgrade.
+pub(super) async fn refuse_other_schema(
+    config: &Config,
+    standing: Standing,
+) -> Result<(), BootError> {
     match standing {
         Standing::Serving => Ok(()),
-        Standing::Looking => Ok(Store::refuse_older(&database_settings(config)?).await?),
+        Standing::Looking => Ok(Store::refuse_other_schema(&database_settings(config)?).await?),
     }
 }

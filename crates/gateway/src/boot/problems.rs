@@ -16,7 +16,7 @@ pub(super) async fn none_in(
     standing: Standing,
     outbound: &Outbound,
 ) -> Result<Config, BootError> {
-    let (config, unknown) = match durability::not_older(config, standing).await {
+    let (config, unknown) = match durability::refuse_other_schema(config, standing).await {
         Ok(()) => names::identified(config).await,
         Err(error) => names::unidentified(config, error),
     };

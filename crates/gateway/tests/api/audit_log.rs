@@ -81,21 +81,11 @@ fn kept_record(gateway: &Gateway, id: &str) -> RecordTexts {
     RecordTexts::unpack(&packed).unwrap()
 }
 
-/// Writes the record of an event as rows of schema 27 and before have it: in columns.
-fn spread(gateway: &Gateway, id: &str) {
-    let RecordTexts { core, detached, salts } = kept_record(gateway, id);
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
-    let [detached, salts] = [detached, salts].map(|text| quoted(&text.unwrap()));
-    gateway.tamper(&format!(
-        "UPDATE audit_events SET packed = NULL, core = {}, detached = {detached}, salts = {salts} \
-         WHERE id = '{id}'",
-        quoted(&core)
-    ));
-}
-
-/// Writes the record of an event as rows of schema 40 and before have it: with its commitments and salts.
-fn pack_in_full(gateway: &Gateway, id: &str) {
-    let packed = kept_record(gateway, id).pack();
+/// Writes the record of an event anew, in full: with its commitments and salts.
+fn rewrite(gateway: &Gateway, id: &str, change: impl FnOnce(&mut RecordTexts)) {
+    let mut texts = kept_record(gateway, id);
+    change(&mut texts);
+    let packed = texts.pack();
     let digits = packed.iter().map(|byte| format!("{byte:02x}"));
     let digits = digits.collect::<String>();
     let is_sqlite = gateway.database_url().starts_with("sqlite:");

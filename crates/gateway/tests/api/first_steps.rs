@@ -268,16 +268,23 @@ async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn check_refuses_an_older_schema_and_changes_nothing() {
+async fn another_schema_is_refused_and_nothing_is_changed() {
     let mut gateway = gateway().sample().start();
     gateway.stop();
-    gateway.tamper("DELETE FROM schema_migrations WHERE version > 47");
+    let cases = [
+        ("UPDATE schema_migrations SET name = '0001_initial'", "check", "an older build"),
+        ("UPDATE schema_migrations SET version = 1", "migrate", "an older build"),
+        ("DELETE FROM schema_migrations", "check", "`portcullis migrate`"),
+    ];
 
-    for _ in 0..2 {
-        let (code, told) = failure(&gateway, &["check"]).await;
+    for (change, command, wanted) in cases {
+        gateway.tamper(change);
+        for _ in 0..2 {
+            let (code, told) = failure(&gateway, &[command]).await;
 
-        assert_eq!(code, 1, "{told}");
-        assert!(told.contains("schema 47") && told.contains("`portcullis migrate`"), "{told}");
+            assert_eq!(code, 1, "{told}");
+            assert!(told.contains(wanted), "{told}");
+        }
     }
 }
 

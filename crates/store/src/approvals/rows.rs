@@ -12,17 +12,9 @@ use crate::{
     error::StoreError,
 };
 
-row!(pub(super) StoredRow {
-    org_id: String,
-    id: String,
-    digest: String,
-    status: String,
-    revision: i64,
-    uses_left: i64,
-    expires_at: i64,
-    state: String,
-    input: Option<String>,
-});
+row!(pub(super) StoredRow of { rest: RowWithoutInput, input: InputRow });
+
+row!(InputRow { input: String });
 
 row!(pub(super) RowWithoutInput {
     org_id: String,
@@ -38,8 +30,8 @@ row!(pub(super) RowWithoutInput {
 row!(pub(super) GlanceRow {
     id: String,
     principal_id: String,
-    tool_id: Option<String>,
-    audience: Option<String>,
+    tool_id: String,
+    audience: String,
     size: i64,
 });
 
@@ -47,15 +39,10 @@ impl Readable for StoredRow {
     const TABLE: &'static str = "approvals";
     type Record = StoredApproval;
 
-    /// A use by a call writes no state, so the columns hold.
-    fn read(mut self) -> Result<StoredApproval, StoreError> {
-        let input = self.input.take();
-        let mut stored = self.without_input()?;
+    fn read(self) -> Result<StoredApproval, StoreError> {
+        let mut stored = self.rest.read()?;
         let corrupt = || StoreError::Corrupt("approvals.input");
-        // Rows of earlier releases have it in their state.
-        if let Some(text) = input {
-            stored.approval.input = serde_json::from_str(&text).map_err(|_| corrupt())?;
-        }
+        stored.approval.input = serde_json::from_str(&self.input.input).map_err(|_| corrupt())?;
         // A call that cannot be shown must not be decided.
         if stored.approval.input.is_null() { Err(corrupt()) } else { Ok(stored) }
     }
@@ -65,39 +52,8 @@ impl Readable for RowWithoutInput {
     const TABLE: &'static str = "approvals";
     type Record = StoredApproval;
 
+    /// A use by a call writes no state, so the columns hold.
     fn read(self) -> Result<StoredApproval, StoreError> {
-        let Self { org_id, id, digest, status, revision, uses_left, expires_at, state } = self;
-        let input = None;
-        StoredRow { org_id, id, digest, status, revision, uses_left, expires_at, state, input }
-            .without_input()
-    }
-}
-
-impl Readable for GlanceRow {
-    const TABLE: &'static str = "approvals";
-    type Record = ApprovalGlance;
-
-    fn read(self) -> Result<ApprovalGlance, StoreError> {
-        let audience = self.audience.as_deref().map(serde_json::from_str).transpose();
-        let audience = audience.map_err(|_| StoreError::Corrupt("approvals.audience"))?;
-        Ok(ApprovalGlance {
-            id: parse(&self.id, "approvals.id")?,
-            principal_id: parse(&self.principal_id, "approvals.principal_id")?,
-            tool_id: self.tool_id,
-            bytes: match &audience {
-                Some(_) => usize::try_from(self.size).unwrap_or(MAX_BYTES),
-                None => MAX_BYTES,
-            },
-            audience,
-        })
-    }
-}
-
-/// Bytes of the largest approval.
-const MAX_BYTES: usize = 128 << 10;
-
-impl StoredRow {
-    fn without_input(self) -> Result<StoredApproval, StoreError> {
         let state: Approval = serde_json::from_str(&self.state)
             .ok()
             .filter(|state| self.is_of(state))
@@ -112,7 +68,25 @@ impl StoredRow {
         };
         Ok(StoredApproval { approval, revision: self.revision })
     }
+}
 
+impl Readable for GlanceRow {
+    const TABLE: &'static str = "approvals";
+    type Record = ApprovalGlance;
+
+    fn read(self) -> Result<ApprovalGlance, StoreError> {
+        let audience = serde_json::from_str(&self.audience);
+        Ok(ApprovalGlance {
+            id: parse(&self.id, "approvals.id")?,
+            principal_id: parse(&self.principal_id, "approvals.principal_id")?,
+            tool_id: self.tool_id,
+            bytes: usize::try_from(self.size).map_err(|_| StoreError::Corrupt("approvals.size"))?,
+            audience: audience.map_err(|_| StoreError::Corrupt("approvals.audience"))?,
+        })
+    }
+}
+
+impl RowWithoutInput {
     /// Returns true if the state is that of the row's approval, for the row's call.
     fn is_of(&self, state: &Approval) -> bool {
         state.digest == self.digest

@@ -53,17 +53,12 @@ row!(ErasableRow {
     committed_at: i64,
     mac: Option<Vec<u8>>,
     packed: Option<Vec<u8>>,
-    core: String,
-    detached: Option<String>,
-    salts: Option<String>,
     held: i32,
 });
 
 impl ErasableRow {
     fn texts(&self) -> Result<RecordTexts, StoreError> {
-        let core = self.core.clone();
-        let detached = self.detached.clone();
-        RecordTexts::of_row(self.packed.as_deref(), core, detached, self.salts.clone())
+        RecordTexts::of_row(self.packed.as_deref())
     }
 
     /// The code of the row with this record, if it had its own: it may wait for its seal.
@@ -275,8 +270,7 @@ fn write(members: &Members, column: &'static str) -> Result<String, StoreError> 
 macro_rules! select_sql {
     ($from:expr, $place:literal) => {
         concat!(
-            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, e.core, \
-             e.detached, e.salts, ",
+            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, ",
             held!(),
             " AS held FROM ",
             $from,
@@ -333,8 +327,7 @@ macro_rules! old_payloads {
 macro_rules! payloads_at {
     ($list:literal) => {
         concat!(
-            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, e.core, \
-             e.detached, e.salts, ",
+            "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.mac, e.packed, ",
             held!(),
             " AS held FROM audit_events e WHERE e.org_id = $1 AND e.payload_at < $3 \
              AND e.position IN (SELECT CAST(value AS BIGINT) FROM ",
@@ -347,11 +340,9 @@ use payloads_at;
 
 const OLD_PAYLOADS_IN_POSTGRES: &str = old_payloads!("audit_events e WHERE TRUE", "e.payload_at");
 
-/// Those of schema 40 and before have an index of their own, and those at the end of the table have none.
+/// Those at the end of the table are in no index.
 const OLD_PAYLOADS_IN_SQLITE: &str = concat!(
     "SELECT * FROM (",
-    old_payloads!("audit_events e WHERE e.by_sealer IS NOT 2", "e.payload_at"),
-    ") UNION ALL SELECT * FROM (",
     old_payloads!(
         "audit_index i CROSS JOIN audit_events e ON e.position = i.position WHERE i.kind = 5 \
          AND i.name > $1 || ' ' AND i.name < $1 || printf(' %016d', $2)",
@@ -360,7 +351,7 @@ const OLD_PAYLOADS_IN_SQLITE: &str = concat!(
     ") UNION ALL SELECT * FROM (",
     old_payloads!(
         concat!(
-            "audit_events e WHERE e.by_sealer = 2 AND e.position > ",
+            "audit_events e WHERE e.position > ",
             sealed_upto!(),
             " AND NOT EXISTS (SELECT 1 FROM audit_seals s WHERE s.position = e.position)"
         ),
@@ -370,7 +361,7 @@ const OLD_PAYLOADS_IN_SQLITE: &str = concat!(
 );
 
 const UPDATE: &str = "
-UPDATE audit_events SET packed = $2, mac = $4, core = '', detached = NULL, salts = NULL,
+UPDATE audit_events SET packed = $2, mac = $4,
     payload_at = CASE WHEN $3 = 1 THEN payload_at ELSE NULL END
 WHERE position = $1";
 
@@ -388,10 +379,10 @@ mod tests {
         let places = "audit_seals_1 (org_id=? AND sequence>?)";
         let end = "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)";
         let moments = "SEARCH i USING PRIMARY KEY (kind=? AND name>? AND name<?)";
-        let before = "audit_events_with_payload (org_id=? AND payload_at<?)";
+        let waiting = "SEARCH e USING INTEGER PRIMARY KEY (rowid>?)";
 
         for (select, searches) in
-            [(SELECT_IN_SQLITE, [places, end]), (OLD_PAYLOADS_IN_SQLITE, [moments, before])]
+            [(SELECT_IN_SQLITE, [places, end]), (OLD_PAYLOADS_IN_SQLITE, [moments, waiting])]
         {
             let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
             let plan: Vec<(i64, i64, i64, String)> =
@@ -411,18 +402,13 @@ mod tests {
     }
 
     fn row(detached: &str, salts: &str, held: i32) -> ErasableRow {
-        let texts = texts(detached, salts);
-        let core = String::new();
         ErasableRow {
             position: 1,
             id: String::new(),
             kind: String::new(),
             committed_at: 0,
             mac: None,
-            packed: Some(texts.pack()),
-            core,
-            detached: None,
-            salts: None,
+            packed: Some(texts(detached, salts).pack()),
             held,
         }
     }

@@ -111,9 +111,6 @@ row!(EventRow {
     kind: String,
     occurred_at: i64,
     packed: Option<Vec<u8>>,
-    core: String,
-    detached: Option<String>,
-    salts: Option<String>,
     sequence: Option<i64>,
     recorded_at: Option<i64>,
     leaf_hash: Option<Vec<u8>>,
@@ -131,9 +128,8 @@ impl EventRow {
             }),
             _ => None,
         };
-        let packed = self.packed.as_deref();
         // A record that cannot be read is empty, and told of where it is looked into.
-        let texts = RecordTexts::of_row(packed, self.core, self.detached, self.salts);
+        let texts = RecordTexts::of_row(self.packed.as_deref());
         let RecordTexts { core, detached, salts } = texts.unwrap_or_default();
         Ok(EventRecord {
             id: parse(&self.id, "audit_events.id")?,
@@ -190,8 +186,7 @@ macro_rules! find_sql {
     ($dialect:ident) => {
         concat!(
             "
-SELECT e.id, e.type AS kind, e.occurred_at, e.packed, e.core, e.detached, e.salts,
-    s.sequence, s.recorded_at, s.leaf_hash
+SELECT e.id, e.type AS kind, e.occurred_at, e.packed, s.sequence, s.recorded_at, s.leaf_hash
 FROM audit_events e
 LEFT JOIN audit_seals s ON ",
             seal_of_event!($dialect),
@@ -274,7 +269,6 @@ mod tests {
         for search in [
             "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)",
             "SEARCH i USING PRIMARY KEY (kind=? AND name=?)",
-            "SEARCH b USING INDEX audit_events_by_id (id=?)",
         ] {
             assert!(plan.iter().any(|step| step.3 == search), "{search}: {plan:?}");
         }

@@ -156,8 +156,6 @@ macro_rules! old_payload {
         concat!(
             "EXISTS (SELECT 1 FROM audit_index i
         WHERE i.kind = 5 AND i.name > o.id || ' ' AND i.name < o.id || printf(' %016d', $1))
-    OR EXISTS (SELECT 1 FROM audit_events e
-        WHERE e.org_id = o.id AND e.payload_at < $1 AND e.by_sealer IS NOT 2)
     OR o.id IN (SELECT e.org_id FROM audit_events e WHERE e.payload_at < $1 AND e.position > ",
             sealed_upto!(),
             ")"

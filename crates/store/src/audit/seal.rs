@@ -81,8 +81,9 @@ pub trait Sealer: Send + Sync {
     /// aside, but again if another sealer was faster.
     fn refuse(&self, org: OrgId, rows: &[RefusedRow]) -> Option<NewEvent>;
 
-    /// The stored log is not the continuation of a tree of that size, or its head is at a position that the
-    /// gateway has not given out: it was tampered with, and nothing is signed.
+    /// The stored log is not the continuation of a tree of that size, or not as long as its own
+    /// tree, or its head is at a position that the gateway has not given out: it was tampered with,
+    /// and nothing is signed.
     fn forked(&self, org: OrgId, size: u64);
 }
 
@@ -109,8 +110,6 @@ where
 /// Work on a log.
 enum Step {
     Done,
-    /// To look again, for something was mended.
-    Again,
     Grow(Box<Growth>),
 }
 
@@ -133,7 +132,6 @@ impl Store {
         while let Some(standing) = self.standings(&[org], horizon).await?.pop() {
             match self.step(org, standing?, sealer).await? {
                 Step::Done => break,
-                Step::Again => {}
                 Step::Grow(growth) => {
                     let events = growth.events();
                     let is_last = growth.is_last;
@@ -201,7 +199,6 @@ impl Store {
             };
             match step {
                 Ok(Step::Done) => told.push((org, Ok(0))),
-                Ok(Step::Again) => alone.push((org, 0)),
                 Ok(Step::Grow(growth)) => growths.push(*growth),
                 Err(error) => told.push((org, Err(error))),
             }
@@ -229,13 +226,9 @@ impl Store {
     ) -> Result<Step, StoreError> {
         let Some(mut standing) = standing else { return Ok(Step::Done) };
         let head = standing.head;
-        if head.tree_size > head.size || head.last_position > standing.last_given {
+        if head.tree_size != head.size || head.last_position > standing.last_given {
             sealer.forked(org, u64::try_from(head.tree_size).unwrap_or(0));
             return Err(StoreError::Corrupt("audit_heads"));
-        }
-        if head.tree_size < head.size {
-            self.plant(org, head.tree_size).await?;
-            return Ok(Step::Again);
         }
         let mut tree = standing.tree()?;
         let before = frontier_of(&tree)?;

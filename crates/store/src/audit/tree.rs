@@ -7,19 +7,12 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     audit::{
         Hash, Plan,
-        tiles::{GrowingTree, TileId, Tiles},
+        tiles::{TileId, Tiles},
     },
     id::OrgId,
 };
 
-use crate::{
-    Store,
-    db::{change, read},
-    error::StoreError,
-};
-
-/// Leaves added at once to the tree of a log that is older than trees.
-const PLANTED: i64 = 65_536;
+use crate::{Store, db::read, error::StoreError};
 
 /// Stores tiles within a transaction.
 macro_rules! put_tiles {
@@ -88,54 +81,6 @@ impl Store {
     ) -> Result<Tiles, StoreError> {
         let id = org.to_string();
         Ok(read!(self, org, |conn| read_tiles!(conn, &id, ids)))
-    }
-
-    /// The tree of `size` leaves, to grow.
-    async fn growing(&self, org: OrgId, size: i64) -> Result<GrowingTree, StoreError> {
-        let size = size_of(size)?;
-        let edge = self.tiles(org, TileId::edge(size).map(|(id, _)| id)).await?;
-        GrowingTree::open(size, edge).map_err(|_| StoreError::Corrupt("audit_tiles"))
-    }
-
-    /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing if
-    /// another writer did so meanwhile.
-    pub(super) async fn plant(&self, org: OrgId, tree_size: i64) -> Result<(), StoreError> {
-        let leaves: Vec<Vec<u8>> = read!(self, org, |conn| {
-            sqlx::query_scalar(
-                "SELECT leaf_hash FROM audit_seals WHERE org_id = $1 AND sequence >= $2 \
-                 AND sequence < $3 ORDER BY sequence",
-            )
-            .bind(org.to_string())
-            .bind(tree_size)
-            .bind(tree_size + PLANTED)
-            .fetch_all(&mut *conn)
-            .await?
-        });
-        if leaves.is_empty() {
-            return Err(StoreError::Corrupt("audit_seals"));
-        }
-        let mut tree = self.growing(org, tree_size).await?;
-        for leaf in leaves {
-            let unread = |_| StoreError::Corrupt("audit_seals.leaf_hash");
-            tree.push(leaf.try_into().map_err(unread)?);
-        }
-        let grown = number(tree.size());
-        let id = org.to_string();
-        let tiles = tree.into_changed();
-        change!(self, org, |tx| {
-            let moved = sqlx::query(
-                "UPDATE audit_heads SET tree_size = $3 WHERE org_id = $1 AND tree_size = $2",
-            )
-            .bind(&id)
-            .bind(tree_size)
-            .bind(grown)
-            .execute(&mut *tx)
-            .await?;
-            if moved.rows_affected() == 1 {
-                put_tiles!(tx, &id, &tiles);
-            }
-        });
-        Ok(())
     }
 }
 

@@ -17,10 +17,10 @@ use zstd::{
 use super::{EventTexts, TextColumn};
 use crate::{error::StoreError, row_key::PackedRecord};
 
-/// The dictionaries, from number 1, made by `cargo run -p portcullis-store --example dictionary`. None of them
-/// ever changes: records that were written with it have to be read. Records are written with the last.
-const DICTIONARIES: [&[u8]; 2] = [include_bytes!("record-1.dict"), include_bytes!("record-2.dict")];
-const LAST: u8 = 2;
+/// The dictionary, made by `cargo run -p portcullis-store --example dictionary`. It never changes,
+/// for records that were written with it have to be read: another one gets the next number.
+const DICTIONARY: &[u8] = include_bytes!("record-2.dict");
+const NUMBER: u8 = 2;
 /// The number of texts that are not compressed.
 const PLAIN: u8 = 0;
 
@@ -40,9 +40,9 @@ const LEVELS: [i32; 2] = [1, -5];
 const MOST_BYTES: usize = 16 << 20;
 
 static ENCODERS: LazyLock<[EncoderDictionary<'static>; 2]> =
-    LazyLock::new(|| LEVELS.map(|level| EncoderDictionary::copy(DICTIONARIES[1], level)));
-static DECODERS: LazyLock<[DecoderDictionary<'static>; 2]> =
-    LazyLock::new(|| DICTIONARIES.map(DecoderDictionary::copy));
+    LazyLock::new(|| LEVELS.map(|level| EncoderDictionary::copy(DICTIONARY, level)));
+static DECODER: LazyLock<DecoderDictionary<'static>> =
+    LazyLock::new(|| DecoderDictionary::copy(DICTIONARY));
 
 type Writer = io::Result<Compressor<'static>>;
 type Reader = io::Result<Decompressor<'static>>;
@@ -50,8 +50,8 @@ type Reader = io::Result<Decompressor<'static>>;
 thread_local! {
     static COMPRESSORS: RefCell<[Writer; 2]> =
         RefCell::new(ENCODERS.each_ref().map(Compressor::with_prepared_dictionary));
-    static DECOMPRESSORS: RefCell<[Reader; 2]> =
-        RefCell::new(DECODERS.each_ref().map(Decompressor::with_prepared_dictionary));
+    static DECOMPRESSOR: RefCell<Reader> =
+        RefCell::new(Decompressor::with_prepared_dictionary(&DECODER));
 }
 
 /// The texts of a record: what is hashed, and what can be erased.
@@ -66,14 +66,9 @@ pub struct RecordTexts {
 }
 
 impl RecordTexts {
-    /// The texts of a row: packed, or each in a column of its own, as rows of schema 27 and before have them.
-    pub(crate) fn of_row(
-        packed: Option<&[u8]>,
-        core: String,
-        detached: Option<String>,
-        salts: Option<String>,
-    ) -> Result<Self, StoreError> {
-        packed.map_or(Ok(Self { core, detached, salts }), Self::unpack)
+    /// The texts of a row.
+    pub(crate) fn of_row(packed: Option<&[u8]>) -> Result<Self, StoreError> {
+        Self::unpack(packed.unwrap_or_default())
     }
 
     /// Reads a packed record.
@@ -141,7 +136,7 @@ fn packed(texts: [Option<&str>; 3], effort: Effort) -> Vec<u8> {
     });
     // Without memory for it, the text itself is kept.
     let (number, rest) = match &frame {
-        Some(frame) => (LAST, frame.as_slice()),
+        Some(frame) => (NUMBER, frame.as_slice()),
         None => (PLAIN, text.as_bytes()),
     };
     [&[number], rest].concat()
@@ -152,12 +147,13 @@ fn unpacked(packed: &[u8]) -> Option<String> {
     if *number == PLAIN {
         return String::from_utf8(frame.to_vec()).ok();
     }
+    if *number != NUMBER {
+        return None;
+    }
     let size = usize::try_from(get_frame_content_size(frame).ok()??).ok()?;
     let size = Some(size).filter(|size| *size <= MOST_BYTES)?;
-    let bytes = DECOMPRESSORS.with_borrow_mut(|all| {
-        let decompressor = all.get_mut(usize::from(number - 1))?;
-        decompressor.as_mut().ok()?.decompress(frame, size).ok()
-    })?;
+    let bytes = DECOMPRESSOR
+        .with_borrow_mut(|decompressor| decompressor.as_mut().ok()?.decompress(frame, size).ok())?;
     String::from_utf8(bytes).ok()
 }
 
@@ -248,24 +244,20 @@ mod tests {
     fn a_frame_that_says_it_is_too_large_is_refused() {
         let bomb = zstd::bulk::compress(&vec![b'a'; MOST_BYTES + 1], 1).unwrap();
 
-        let refused = RecordTexts::unpack(&[&[LAST], bomb.as_slice()].concat());
+        let refused = RecordTexts::unpack(&[&[NUMBER], bomb.as_slice()].concat());
 
         assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")));
     }
 
     #[test]
-    fn records_of_each_dictionary_are_read_and_others_refused() {
-        for (number, dictionary) in (1..).zip(DICTIONARIES) {
-            let mut compressor = Compressor::with_dictionary(LEVELS[0], dictionary).unwrap();
-            let frame = compressor.compress(CORE.as_bytes()).unwrap();
+    fn a_record_of_another_dictionary_is_refused() {
+        let packed = texts(CORE, None, None).pack();
+        let frame = packed.strip_prefix(&[NUMBER]).unwrap();
 
-            let read = RecordTexts::unpack(&[&[number], frame.as_slice()].concat());
+        for other in [NUMBER - 1, NUMBER + 1] {
+            let refused = RecordTexts::unpack(&[&[other], frame].concat());
 
-            assert_eq!(read, Ok(texts(CORE, None, None)), "{number}");
-            for other in (1..=LAST + 1).filter(|other| *other != number) {
-                let refused = RecordTexts::unpack(&[&[other], frame.as_slice()].concat());
-                assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")), "{other}");
-            }
+            assert_eq!(refused, Err(StoreError::Corrupt("audit_events.packed")), "{other}");
         }
     }
 

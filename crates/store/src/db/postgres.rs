@@ -169,9 +169,9 @@ macro_rules! insert_events {
     () => {
         "
 INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, packed, mac, core, payload_at)
+    target, decision, policy, dlp_result, outcome, request_id, packed, mac, payload_at)
 SELECT id, org_id, type, occurred_at, $5, actor_id, via, token_id,
-    target, decision, policy, dlp_result, outcome, request_id, packed, mac, '',
+    target, decision, policy, dlp_result, outcome, request_id, packed, mac,
     CASE WHEN has_payload THEN $5 END
 FROM UNNEST($1::text[], $2::text[], $3::text[], $4::bigint[], $6::text[], $7::text[], $8::text[],
     $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::bytea[],

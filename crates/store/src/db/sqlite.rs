@@ -11,12 +11,11 @@ use crate::row_key::RowKey;
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = concat!(
     "
-INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor, behalf,
-    token_id, target, decision, policy, dlp_result, outcome, request, packed, payload_at, mac, core,
-    by_sealer)
+INSERT INTO audit_events (position, id, org_id, type, occurred_at, committed_at, actor_id, via,
+    token_id, target, decision, policy, dlp_result, outcome, request_id, packed, payload_at, mac)
 VALUES (1 + ",
     last_given!(sqlite),
-    ", ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, '', 2)"
+    ", ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 );
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
@@ -35,10 +34,10 @@ macro_rules! index_entries {
     ($from:expr, $which:expr) => {
         concat!(
             "SELECT kind, name, position FROM (
-    SELECT k.column1 AS kind, e.position, CASE k.column1 WHEN 1 THEN e.actor WHEN 2 THEN e.behalf
-        WHEN 3 THEN e.request
-        WHEN 4 THEN CASE WHEN e.by_sealer IS NOT NULL THEN e.id END
-        WHEN 5 THEN CASE WHEN e.by_sealer = 2 AND e.payload_at IS NOT NULL
+    SELECT k.column1 AS kind, e.position, CASE k.column1 WHEN 1 THEN e.actor_id WHEN 2 THEN e.via
+        WHEN 3 THEN e.request_id
+        WHEN 4 THEN e.id
+        WHEN 5 THEN CASE WHEN e.payload_at IS NOT NULL
             THEN e.org_id || printf(' %016d', e.payload_at) END
         WHEN 7 THEN CASE WHEN e.type <> 'mcp.invocation' THEN e.org_id || ' ' || e.type END
         WHEN 8 THEN CASE WHEN e.decision <> 'allow' THEN e.org_id || ' ' || e.decision END
@@ -64,7 +63,7 @@ macro_rules! sealed_upto {
 }
 
 /// The SQL for the positions of events by their ids, to be compared as `$ids` says: of those at the end of
-/// the table, of those that the sealer indexed, and of those of schema 39 and before.
+/// the table, and of those that the sealer indexed.
 macro_rules! positions_of_events {
     ($ids:literal) => {
         concat!(
@@ -73,8 +72,6 @@ macro_rules! positions_of_events {
             " AND u.id ",
             $ids,
             " UNION ALL SELECT i.position FROM audit_index i WHERE i.kind = 4 AND i.name ",
-            $ids,
-            " UNION ALL SELECT b.position FROM audit_events b WHERE b.by_sealer IS NULL AND b.id ",
             $ids
         )
     };
@@ -83,10 +80,8 @@ macro_rules! positions_of_events {
 /// The SQL for whether another event than `e` has a place and the id of `e`: 1 or 0.
 macro_rules! has_sealed_twin {
     () => {
-        "(EXISTS (SELECT 1 FROM audit_index i WHERE i.kind = 4 AND i.name = e.id AND i.position <> e.position
-        AND EXISTS (SELECT 1 FROM audit_seals t WHERE t.position = i.position))
-    OR EXISTS (SELECT 1 FROM audit_events b WHERE b.by_sealer IS NULL AND b.id = e.id
-        AND b.position <> e.position AND EXISTS (SELECT 1 FROM audit_seals t WHERE t.position = b.position)))"
+        "EXISTS (SELECT 1 FROM audit_index i WHERE i.kind = 4 AND i.name = e.id AND i.position <> e.position
+        AND EXISTS (SELECT 1 FROM audit_seals t WHERE t.position = i.position))"
     };
 }
 

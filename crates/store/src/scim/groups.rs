@@ -15,8 +15,8 @@ use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     Store,
     db::{
-        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, parse_some, read,
-        row, run, text_list,
+        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, read, row, run,
+        text_list,
     },
     error::StoreError,
 };
@@ -26,8 +26,8 @@ use crate::{
 pub struct ScimGroup {
     pub id: GroupId,
     pub org_id: OrgId,
-    /// Service account that pushed the group; unknown if that was before it was kept.
-    pub pushed_by: Option<PrincipalId>,
+    /// Service account that pushed the group.
+    pub pushed_by: PrincipalId,
     pub attributes: GroupAttributes,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
@@ -79,7 +79,7 @@ pub struct ScimGroupChange<'a> {
 row!(GroupRow {
     id: String,
     org_id: String,
-    pushed_by: Option<String>,
+    pushed_by: String,
     display_name: String,
     external_id: Option<String>,
     created_at: i64,
@@ -97,7 +97,7 @@ impl Readable for GroupRow {
         Ok(ScimGroup {
             id: parse(&self.id, "scim_groups.id")?,
             org_id: parse(&self.org_id, "scim_groups.org_id")?,
-            pushed_by: parse_some(self.pushed_by.as_deref(), "scim_groups.pushed_by")?,
+            pushed_by: parse(&self.pushed_by, "scim_groups.pushed_by")?,
             attributes: GroupAttributes { display_name, external_id },
             created_at: Timestamp::from_micros(self.created_at),
             changed_at: Timestamp::from_micros(self.changed_at),
@@ -166,7 +166,7 @@ macro_rules! statements {
                  SELECT u.org_id, $2, u.principal_id FROM scim_users u \
                  WHERE u.org_id = $1 AND u.deleted_at IS NULL AND u.principal_id IN ",
                 text_list!($dialect, "$3"),
-                " AND ($4 IS NULL OR u.pushed_by IS NULL OR u.pushed_by = $4)"
+                " AND ($4 IS NULL OR u.pushed_by = $4)"
             ),
             remove: concat!(
                 "DELETE FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
@@ -337,10 +337,10 @@ UPDATE scim_groups SET revision = $4, display_name = $5, display_key = $6, exter
     created_at = $8, changed_at = $9, pushed_by = $10
 WHERE org_id = $1 AND id = $2 AND revision = $3";
 
-/// Raises the revision of a group whose members change, unless another account took the group meanwhile.
+/// Raises the revision of a group whose members change, if it is still this account's.
 const TOUCH: &str = "
-UPDATE scim_groups SET revision = revision + 1, changed_at = $3, pushed_by = $4
-WHERE org_id = $1 AND id = $2 AND (pushed_by IS NULL OR pushed_by = $4)";
+UPDATE scim_groups SET revision = revision + 1, changed_at = $3
+WHERE org_id = $1 AND id = $2 AND pushed_by = $4";
 
 const COUNT: &str = "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2";
 

@@ -23,8 +23,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScimUser {
     pub principal: Principal,
-    /// Service account that pushed the person; unknown if that was before it was kept.
-    pub pushed_by: Option<PrincipalId>,
+    /// Service account that pushed the person.
+    pub pushed_by: PrincipalId,
     pub attributes: UserAttributes,
     pub created_at: Timestamp,
     pub changed_at: Timestamp,
@@ -58,7 +58,7 @@ pub struct ScimUserChange<'a> {
 }
 
 row!(ProfileRow {
-    pushed_by: Option<String>,
+    pushed_by: String,
     attributes: String,
     scim_created_at: i64,
     changed_at: i64,
@@ -75,11 +75,10 @@ impl Readable for UserRow {
 
     fn read(self) -> Result<ScimUser, StoreError> {
         let ProfileRow { attributes, scim_created_at, changed_at, pushed_by, .. } = self.profile;
-        let pushed_by = pushed_by.map(|by| parse(&by, "scim_users.pushed_by")).transpose()?;
         let attributes = serde_json::from_str(&attributes);
         Ok(ScimUser {
             principal: self.principal.read()?,
-            pushed_by,
+            pushed_by: parse(&pushed_by, "scim_users.pushed_by")?,
             attributes: attributes.map_err(|_| StoreError::Corrupt("scim_users.attributes"))?,
             created_at: Timestamp::from_micros(scim_created_at),
             changed_at: Timestamp::from_micros(changed_at),

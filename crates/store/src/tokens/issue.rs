@@ -95,7 +95,7 @@ macro_rules! insert {
             record.label.as_deref(), record.method.name(), trust, record.issued_at,
             record.expires_at, record.revoked_at, record.last_used_at,
             record.allowed_cidrs.as_ref().map(ToString::to_string), record.exchange_only,
-            record.lineage.as_ref().map(|lineage| serde_json::json!(lineage).to_string()),
+            serde_json::json!(record.lineage).to_string(),
             record.dpop_jkt);
         if let Some(label) = record.label.as_deref() {
             $crate::search::index_words!($tx, record.org_id, "token", record.id, [label]);

@@ -117,14 +117,15 @@ impl Counted {
         if number == 0 {
             return;
         }
+        let lineage = serde_json::json!(self.token(0).lineage);
         self.sql(&format!(
             "INSERT INTO tokens (id, kind, hash, org_id, principal_id, grant_id, parent_id, scopes, \
              method, issued_at, expires_at, exchange_only, lineage) \
              WITH RECURSIVE numbers (n) AS \
              (SELECT {from} UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < {}) \
              SELECT printf('tok_%026d', n), 'user', CAST('many ' || n AS BLOB), $org, $user, \
-             printf('grn_%026d', n), 'tok_' || printf('%026d', {parent}), '', 'token', 1, {}, 0, NULL \
-             FROM numbers",
+             printf('grn_%026d', n), 'tok_' || printf('%026d', {parent}), '', 'token', 1, {}, 0, \
+             '{lineage}' FROM numbers",
             from + number,
             NOW.plus_seconds(3600).as_micros(),
         )

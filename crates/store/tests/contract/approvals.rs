@@ -378,8 +378,8 @@ on_both! {
         for (glance, StoredApproval { approval, .. }) in seen.iter().zip(&whole) {
             assert_eq!(glance.id, approval.id);
             assert_eq!(glance.principal_id, approval.requester.principal_id);
-            assert_eq!(glance.tool_id.as_ref(), Some(&approval.tool.id));
-            assert_eq!(glance.audience, Some(Audience::of(approval)));
+            assert_eq!(glance.tool_id, approval.tool.id);
+            assert_eq!(glance.audience, Audience::of(approval));
             assert!((300..2_000).contains(&glance.bytes), "{}", glance.bytes);
         }
         assert_eq!((seen.len(), pending.len()), (7, 2));
@@ -408,7 +408,7 @@ on_both! {
         let store = &db.store;
         let org = one_of_each(store).await;
 
-        for (n, input) in [(1, "NULL"), (2, "'null'"), (3, "'{'")] {
+        for (n, input) in [(1, "''"), (2, "'null'"), (3, "'{'")] {
             let gone = format!("UPDATE approvals SET input = {input} WHERE id LIKE '%{n}'");
             db.execute_text(gone).await;
 
@@ -416,33 +416,6 @@ on_both! {
 
             assert_eq!(found, Err(StoreError::Corrupt("approvals.input")), "{input}");
         }
-    }
-
-    async fn rows_of_an_earlier_release_are_read_and_changed_as_ever(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
-        let first = approval(org, 1, "call");
-        change(&writer, &first, None, 1).await;
-        let state = serde_json::to_string(&first).unwrap();
-        for column in ["tool_id", "audience", "size", "input"] {
-            db.execute_text(format!("ALTER TABLE approvals DROP COLUMN {column}")).await;
-        }
-        db.execute_text(format!("UPDATE approvals SET state = '{state}'")).await;
-        db.execute("DELETE FROM schema_migrations WHERE name LIKE '%approval_columns'").await;
-
-        let store = &Store::open(&db.settings).await.unwrap();
-
-        let same = Some(StoredApproval { approval: first.clone(), revision: 1 });
-        assert_eq!(find(store, org, 1).await, same);
-        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
-        assert_eq!(seen[0].audience.is_some(), db.is_sqlite(), "{seen:?}");
-        assert!(seen[0].bytes > 0);
-        let denied = decided(&first, Vote::Deny);
-        assert!(change(&writer, &denied, Some(1), 2).await);
-        let found = find(store, org, 1).await.unwrap();
-        assert_eq!((found.approval, found.revision), (denied, 2));
-        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
-        assert_eq!(seen[0].audience, Some(Audience::of(&first)));
     }
 
     async fn an_org_keeps_the_newest_ended_ones_within_count_and_bytes(db: Database) {

@@ -357,30 +357,22 @@ on_both! {
         let elsewhere = Some(EventTarget::Is("github:list".to_owned()));
         let dlp_results = vec!["blocked".to_owned(), "redacted".to_owned()];
 
-        for is_older in [false, true] {
-            if db.is_sqlite() && is_older {
-                // As schema 42 and before sealed them.
-                let older = "DELETE FROM audit_index WHERE kind >= 7 AND position <= 6500; \
-                             INSERT INTO audit_unmarked SELECT org_id, 6500 FROM audit_heads";
-                db.execute(older).await;
-            }
-            for (filter, expected) in [
-                (EventFilter { kinds: text("policy.changed"), ..none.clone() }, 2),
-                (denied.clone(), 2),
-                (EventFilter { outcomes: text("denied"), ..none.clone() }, 2),
-                (EventFilter { dlp_results: dlp_results.clone(), ..none.clone() }, 3),
-                (EventFilter { target: elsewhere.clone(), ..denied.clone() }, 0),
-            ] {
-                for order in [EventOrder::Ascending, EventOrder::Descending] {
-                    let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10);
+        for (filter, expected) in [
+            (EventFilter { kinds: text("policy.changed"), ..none.clone() }, 2),
+            (denied.clone(), 2),
+            (EventFilter { outcomes: text("denied"), ..none.clone() }, 2),
+            (EventFilter { dlp_results, ..none.clone() }, 3),
+            (EventFilter { target: elsewhere, ..denied }, 0),
+        ] {
+            for order in [EventOrder::Ascending, EventOrder::Descending] {
+                let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10);
 
-                    let page = page.await.unwrap();
-                    assert_eq!((page.events.len(), page.more), (expected, false), "{filter:?}");
-                }
+                let page = page.await.unwrap();
+                assert_eq!((page.events.len(), page.more), (expected, false), "{filter:?}");
             }
-            let indexed = db.store.indexed_events(org, 0, 12_000).await.unwrap();
-            assert!(indexed.iter().all(|event| event.is_indexed));
         }
+        let indexed = db.store.indexed_events(org, 0, 12_000).await.unwrap();
+        assert!(indexed.iter().all(|event| event.is_indexed));
     }
 
     async fn ones_own_few_events_are_found_among_thousands(db: Database) {
@@ -395,15 +387,6 @@ on_both! {
         events[5_999].actor_id = Some(me);
         events[3_000].request_id = Some(given::id("req", 1));
         append_all(&db.store, events).await;
-        if db.is_sqlite() {
-            // As schema 28 and before committed them.
-            db.execute(
-                "UPDATE audit_events SET actor = NULL, behalf = NULL, request = NULL, \
-                 actor_before = actor, via_before = behalf, request_before = request \
-                 WHERE position <= 3001",
-            )
-            .await;
-        }
         db.store.seal(org, leaf).await.unwrap();
         let none = EventFilter::default();
         let mine = EventFilter { actor: Some(EventActor::Principal(me)), ..none.clone() };

@@ -61,13 +61,13 @@ fn text(n: u32) -> String {
     given::id::<EventId>("evt", n).to_string()
 }
 
-const COLUMNS: &str = "id, org_id, type, occurred_at, committed_at, core, packed";
+const COLUMNS: &str = "id, org_id, type, occurred_at, committed_at, packed";
 
 /// The statement that adds a row like that of event 1, with the id of event 7.
 fn added_at(position: &str) -> String {
     format!(
         "INSERT INTO audit_events (position, {COLUMNS}, mac) SELECT {position}, '{}', org_id, type, \
-         occurred_at, committed_at, core, packed, mac FROM audit_events WHERE id = '{}'",
+         occurred_at, committed_at, packed, mac FROM audit_events WHERE id = '{}'",
         text(7),
         text(1)
     )
@@ -79,7 +79,7 @@ on_both! {
         let changes = [
             format!("packed = {bytes}"),
             "packed = (SELECT f.packed FROM audit_events f WHERE f.id = '{first}')".to_owned(),
-            "packed = NULL, core = '{\"n\":2}'".to_owned(),
+            "packed = NULL".to_owned(),
             "type = 'token.issued'".to_owned(),
             "committed_at = committed_at + 1".to_owned(),
             "mac = NULL".to_owned(),
@@ -131,7 +131,7 @@ on_both! {
         }
         let mac = |key: &str| format!(
             "INSERT INTO audit_events ({COLUMNS}, mac) SELECT '{}', org_id, type, occurred_at, \
-             committed_at, core, packed, {key} FROM audit_events WHERE id = '{}'",
+             committed_at, packed, {key} FROM audit_events WHERE id = '{}'",
             text(7), text(1)
         );
         // With the code of another row.
@@ -228,7 +228,7 @@ on_both! {
             // A copy of one that is sealed, and one of one that waits.
             for n in [1, 3] {
                 db.execute_text(format!(
-                    "INSERT INTO audit_events ({COLUMNS}, mac, by_sealer) SELECT {COLUMNS}, mac, 2 \
+                    "INSERT INTO audit_events ({COLUMNS}, mac) SELECT {COLUMNS}, mac \
                      FROM audit_events WHERE id = '{}'", text(n)
                 )).await;
             }

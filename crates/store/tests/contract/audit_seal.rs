@@ -44,26 +44,6 @@ on_both! {
         assert_sound(org, &log);
     }
 
-    async fn events_of_the_schema_before_are_read_among_others(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = given::writer(&db.store);
-        for n in 0..6 {
-            writer.append(event(org, n), soon()).await.unwrap();
-            db.store.seal(org, leaf).await.unwrap();
-            if n % 2 == 0 {
-                let id: EventId = given::id("evt", n);
-                db.execute_text(format!(
-                    "UPDATE audit_events SET packed = NULL, core = '{{\"n\":{n}}}' WHERE id = '{id}'"
-                )).await;
-            }
-        }
-
-        let log = whole_log(&db.store, org).await;
-        let cores: Vec<_> = log.iter().map(|event| event.core.clone()).collect();
-        assert_eq!(cores, (0..6).map(|n| format!("{{\"n\":{n}}}")).collect::<Vec<_>>());
-        assert_sound(org, &log);
-    }
-
     // A log that cannot be sealed waits, however many events of others are sealed meanwhile.
     async fn a_log_that_cannot_be_sealed_holds_up_no_other(db: Database) {
         let stuck = given::org(&db.store, 1).await;

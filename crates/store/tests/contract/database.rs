@@ -208,14 +208,6 @@ impl Database {
         }
     }
 
-    /// Leaves nothing of a PostgreSQL database.
-    pub(crate) async fn start_over(&self) {
-        self.execute_text(format!(
-            "DROP SCHEMA public CASCADE; CREATE SCHEMA public AUTHORIZATION {ROLE}"
-        ))
-        .await;
-    }
-
     /// The file of an SQLite database.
     pub(crate) fn file(&self) -> PathBuf {
         match &self.place {

@@ -63,6 +63,7 @@ async fn insert_many(
         "convert_to('many ' || n, 'UTF8')"
     };
     let TokenRecord { org_id, principal_id, expires_at, issued_at, .. } = like;
+    let lineage = serde_json::json!(like.lineage);
     let parent = if parent == "NULL" { "NULL".to_owned() } else { id("tok", parent) };
     db.execute_text(format!(
         "INSERT INTO tokens (id, kind, hash, org_id, principal_id, grant_id, parent_id, scopes, \
@@ -70,7 +71,7 @@ async fn insert_many(
          WITH RECURSIVE numbers (n) AS \
          (SELECT {} UNION ALL SELECT n + 1 FROM numbers WHERE n < {}) \
          SELECT {}, 'user', {hash}, '{org_id}', '{principal_id}', {}, {parent}, '', 'token', {}, \
-         {}, 0, NULL FROM numbers",
+         {}, 0, '{lineage}' FROM numbers",
         numbers.start,
         numbers.end - 1,
         id("tok", "n"),

@@ -1,7 +1,5 @@
 //! The months of the log on PostgreSQL: partitions that are made ahead, read across and dropped.
 
-use std::collections::BTreeSet;
-
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, Ids, OrgId},
@@ -217,58 +215,6 @@ async fn what_came_before_its_month_was_made_lies_in_it_afterwards() {
         assert_eq!(places(&db).await, [month("2026_02")]);
         assert!(exists(&db, "audit_seals_2026_05").await);
         assert!(!exists(&db, "audit_seals_2026_06").await);
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_database_from_before_the_months_is_brought_along() {
-    Database::on_postgres(|db| async move {
-        db.store.close().await;
-        let mut conn = connect(&db).await;
-        let mut run = async |sql: String| {
-            sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut conn).await.unwrap();
-        };
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/postgres");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let files: BTreeSet<_> = files.collect();
-        db.start_over().await;
-        run("CREATE TABLE schema_migrations (version BIGINT PRIMARY KEY, name TEXT)".to_owned())
-            .await;
-        for (file, number) in files.iter().take(11).zip(1..) {
-            run(std::fs::read_to_string(file).unwrap()).await;
-            run(format!("INSERT INTO schema_migrations VALUES ({number}, 'x')")).await;
-        }
-        let org: OrgId = given::id("org", 1);
-        run(format!(
-            "INSERT INTO orgs (id, name, plan, created_at) VALUES ('{org}', 'a', 'free', 0)"
-        ))
-        .await;
-        let events = ["2026-01-05T00:00:00Z", FEBRUARY, "2026-02-11T00:00:00Z"];
-        for (text, position) in events.into_iter().zip(1..) {
-            let at = moment(text);
-            let id = id_at(at, position);
-            let micros = at.as_micros();
-            run(format!(
-                "INSERT INTO audit_events (id, org_id, type, occurred_at, committed_at, core) \
-                 VALUES ('{id}', '{org}', 'x', {micros}, {micros}, '{{}}'); \
-                 INSERT INTO audit_seals (position, org_id, sequence, recorded_at, leaf_hash) \
-                 VALUES ({position}, '{org}', {position} - 1, {micros}, sha256('{id}'))"
-            ))
-            .await;
-        }
-        run(format!(
-            "INSERT INTO audit_heads (org_id, size, last_position, last_recorded_at) \
-             VALUES ('{org}', 3, 3, 0)"
-        ))
-        .await;
-
-        let store = Store::open(&db.settings).await.unwrap();
-
-        assert_eq!(places(&db).await, [month("2026_01"), month("2026_02"), month("2026_02")]);
-        append_at(&store, org, moment("2026-02-12T00:00:00Z"), 4).await;
-        assert_eq!(store.seal(org, leaf).await.unwrap(), 1);
-        assert_eq!(listed(&store, org, EventOrder::Ascending).await.len(), 4);
     })
     .await;
 }

@@ -4,7 +4,7 @@ use portcullis_core::{
     approval::{Approval, Status},
     id::OrgId,
 };
-use portcullis_store::{MovingError, ProviderOwner, SealedSecret, Store};
+use portcullis_store::{MovingError, ProviderOwner, SealedSecret, Store, StoreError};
 
 use crate::{
     database::Database,
@@ -105,17 +105,22 @@ async fn a_source_in_use_a_full_target_and_another_schema_are_refused() {
         given::org(&target.store, 9).await;
         let full = target.store.take_over(&file).await;
         target.execute("DELETE FROM audit_heads; DELETE FROM orgs").await;
-        source.execute("DELETE FROM schema_migrations WHERE version > 9").await;
-        let older = target.store.take_over(&file).await;
         source.execute("INSERT INTO schema_migrations (version, name) VALUES (9001, 'x')").await;
         let newer = target.store.take_over(&file).await;
+        source.execute("UPDATE schema_migrations SET name = 'x'").await;
+        let other = target.store.take_over(&file).await;
+        source.execute("DELETE FROM schema_migrations").await;
+        let older = target.store.take_over(&file).await;
         let missing = target.store.take_over(&file.with_file_name("none.db")).await;
 
         assert_eq!(in_use, Err(MovingError::InUse));
         assert_eq!(into_a_file, Err(MovingError::Target));
         assert_eq!(full, Err(MovingError::NotEmpty("orgs")));
-        assert!(matches!(older, Err(MovingError::OlderSchema { found: 9, .. })), "{older:?}");
-        assert!(matches!(newer, Err(MovingError::Store(_))), "{newer:?}");
+        let (found, known) = (9001, 1);
+        let refused = |error| Err(MovingError::Store(error));
+        assert_eq!(newer, refused(StoreError::NewerSchema { found, known }));
+        assert_eq!(other, refused(StoreError::OlderBuild));
+        assert_eq!(older, refused(StoreError::OlderSchema { found: 0, known }));
         assert!(matches!(missing, Err(MovingError::Source(_))), "{missing:?}");
         assert!(target.store.list_orgs().await.unwrap().is_empty());
     })

@@ -22,7 +22,7 @@ use tracing::{
 };
 
 /// Tables of which a statement may read all rows, once; each with what bounds their number.
-pub(crate) const SMALL: [(&str, &str); 22] = [
+pub(crate) const SMALL: [(&str, &str); 21] = [
     ("access_changes", "those of the last minutes"),
     ("approvals", "10,000 for an org"),
     ("audit_checkpoints", "two for an org"),
@@ -32,7 +32,6 @@ pub(crate) const SMALL: [(&str, &str); 22] = [
     ("audit_intents", "calls under way"),
     ("audit_pruned", "one for an org"),
     ("audit_tool_counts", "the tools of an org, for two days"),
-    ("audit_unmarked", "one for an org"),
     ("connect_attempts", "ten minutes"),
     ("exports", "files of an org, for a day"),
     ("nodes", "processes that serve"),
@@ -48,7 +47,7 @@ pub(crate) const SMALL: [(&str, &str); 22] = [
 ];
 
 /// Tables with one row for an org, which is found by the org alone.
-const ONE_FOR_AN_ORG: [&str; 3] = ["audit_heads", "audit_pruned", "audit_unmarked"];
+const ONE_FOR_AN_ORG: [&str; 2] = ["audit_heads", "audit_pruned"];
 
 /// Statements that may read more, by a text in them; each with the reason.
 const EXCEPTIONS: [(&str, &str); 3] = [

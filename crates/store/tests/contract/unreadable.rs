@@ -71,8 +71,8 @@ on_both! {
         let store = &db.store;
         two(store).await;
         db.execute(
-            "INSERT INTO audit_intents (id, org_id, node, opened_at, record) \
-             SELECT 'a' || id, id, 'gone', 1, '{}' FROM orgs",
+            "INSERT INTO audit_intents (id, org_id, node, opened_at) \
+             SELECT 'a' || id, id, 'gone', 1 FROM orgs",
         ).await;
         let org = given::id("org", 1);
         let open = intent(org, 7);

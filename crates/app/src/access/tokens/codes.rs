@@ -7,7 +7,6 @@ use portcullis_core::{
     clock::Timestamp,
     id::TokenId,
     lifetime::AccessLife,
-    lineage::Lineage,
     principal::AuthMethod,
     refusal::Refusal,
     token::{Token, TokenKind},
@@ -56,7 +55,7 @@ pub(crate) fn actor_of_known(known: &KnownToken) -> Actor {
         AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
     };
     Actor {
-        act: token.lineage.as_ref().and_then(Lineage::act),
+        act: token.lineage.act(),
         auth: Auth { method: token.method.name(), trust },
         client: client.as_ref().map(|granted| ActorClient::of(&granted.client)),
         id: Some(token.principal_id),
@@ -155,7 +154,7 @@ impl Access {
             last_used_at: None,
             allowed_cidrs: None,
             exchange_only: false,
-            lineage: Some(code.lineage.clone()),
+            lineage: code.lineage.clone(),
             dpop_jkt: None,
         }
     }

@@ -117,7 +117,7 @@ impl Access {
             last_used_at: None,
             allowed_cidrs: agreed.allowed_from,
             exchange_only: false,
-            lineage: Some(agreed.lineage),
+            lineage: agreed.lineage,
             dpop_jkt: request.key.as_ref().map(|proved| proved.key),
         };
         self.use_proof(request.key.as_ref()).await?;
@@ -307,7 +307,7 @@ fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>,
 /// The owner of a new token as the actor of its event, with the client that it is granted to.
 fn owner_of(record: &TokenRecord, client: Option<&ClientGrant>, subject: &Party) -> Actor {
     Actor {
-        act: record.lineage.as_ref().and_then(Lineage::act),
+        act: record.lineage.act(),
         client: client.map(|granted| ActorClient::of(&granted.client)),
         id: Some(record.principal_id),
         via: record.via,

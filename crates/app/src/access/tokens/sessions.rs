@@ -164,17 +164,17 @@ impl Access {
             scopes,
             method: token.method,
             allowed_from: token.allowed_cidrs,
-            lineage: Arc::new(token.lineage.unwrap_or_default()),
+            lineage: Arc::new(token.lineage),
             client: client.map(Arc::new),
         };
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }
 
     /// Scopes that the roles, the trust rules and the face behind a token allow at this moment; `None` when
-    /// one of the rules is gone, or the lineage is not known.
+    /// one of the rules is gone, or the lineage is not that of its actors.
     pub(super) fn bounds(&self, known: &KnownToken) -> Option<ScopeSet> {
         let KnownToken { token, principal, actors, org, .. } = known;
-        let lineage = token.lineage.as_ref()?;
+        let lineage = &token.lineage;
         let face = known.client.as_ref().map_or(ScopeSet::ALL, |granted| granted.face.ceiling());
         if lineage.via() != token.via || lineage.actors().len() != actors.len() {
             return None;

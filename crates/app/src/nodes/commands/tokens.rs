@@ -3,7 +3,6 @@
 use portcullis_core::{
     audit::EventType,
     id::{OrgId, TokenId},
-    lineage::Lineage,
     principal::ScopeSet,
     token::{Token, TokenKind},
 };
@@ -35,8 +34,6 @@ pub enum TokenState {
     /// Its principal is disabled, or one that acts through it.
     PrincipalDisabled,
     OrgDisabled,
-    /// The token was delegated before trust rules were stored with tokens.
-    LineageUnknown,
 }
 
 impl Shell {
@@ -108,7 +105,7 @@ impl Shell {
         let org = self.org(&record.org_id.to_string()).await?;
         let principal = self.principal(record.principal_id).await?;
         let mut actors = Vec::new();
-        for actor in record.lineage.iter().flat_map(Lineage::actors) {
+        for actor in record.lineage.actors() {
             actors.push(self.principal(*actor).await?);
         }
         let spent = match record.kind {
@@ -119,7 +116,6 @@ impl Shell {
         let disabled = involved.any(|principal| principal.disabled_at.is_some());
         let state = match record.revoked_at {
             Some(_) => TokenState::Revoked,
-            None if record.lineage.is_none() => TokenState::LineageUnknown,
             None if spent => TokenState::Spent,
             None if record.expires_at <= self.clock.now() => TokenState::Expired,
             None if org.disabled_at.is_some() => TokenState::OrgDisabled,

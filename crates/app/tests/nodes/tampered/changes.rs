@@ -14,26 +14,23 @@ const TABLES: [&str; 6] = [
     "audit_pruned",
 ];
 /// Columns of events and seals.
-const COLUMNS: [(&str, &str); 25] = [
+const COLUMNS: [(&str, &str); 22] = [
     ("audit_events", "id"),
     ("audit_events", "org_id"),
     ("audit_events", "type"),
     ("audit_events", "occurred_at"),
     ("audit_events", "committed_at"),
     ("audit_events", "payload_at"),
-    ("audit_events", "actor"),
-    ("audit_events", "behalf"),
+    ("audit_events", "actor_id"),
+    ("audit_events", "via"),
     ("audit_events", "token_id"),
     ("audit_events", "target"),
     ("audit_events", "decision"),
     ("audit_events", "policy"),
     ("audit_events", "dlp_result"),
     ("audit_events", "outcome"),
-    ("audit_events", "request"),
+    ("audit_events", "request_id"),
     ("audit_events", "packed"),
-    ("audit_events", "core"),
-    ("audit_events", "detached"),
-    ("audit_events", "salts"),
     ("audit_events", "position"),
     ("audit_seals", "org_id"),
     ("audit_seals", "sequence"),
@@ -42,10 +39,9 @@ const COLUMNS: [(&str, &str); 25] = [
     ("audit_index", "name"),
 ];
 /// The columns of an event that are stored.
-const STORED: &str = "position, id, org_id, type, occurred_at, committed_at, payload_at, actor, \
-                      behalf, request, actor_before, via_before, request_before, token_id, target, \
-                      decision, policy, dlp_result, outcome, packed, core, detached, salts, \
-                      by_sealer";
+const STORED: &str = "position, id, org_id, type, occurred_at, committed_at, payload_at, \
+                      actor_id, via, request_id, token_id, target, decision, policy, dlp_result, \
+                      outcome, packed";
 /// Brings rows of events back from the older database; to be followed by a condition.
 pub(super) fn return_events() -> String {
     format!(

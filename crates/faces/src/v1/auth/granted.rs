@@ -4,7 +4,7 @@ use portcullis_app::{Granted, SubjectType};
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, PrincipalKind, TokenId},
-    lineage::{Act, Lineage},
+    lineage::Act,
     principal::{Scope, ScopeSet},
     refusal::Refusal,
     secret::Secret,
@@ -48,7 +48,7 @@ pub(super) fn answer(granted: &Granted) -> Outcome {
             kind: record.principal_id.kind(),
             id: record.principal_id,
             via: record.via,
-            act: record.lineage.as_ref().and_then(Lineage::act),
+            act: record.lineage.act(),
         },
         label: record.label.as_deref(),
         refresh_token,

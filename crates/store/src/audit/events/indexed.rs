@@ -29,9 +29,6 @@ row!(IndexedRow {
     outcome: Option<String>,
     request_id: Option<String>,
     packed: Option<Vec<u8>>,
-    core: String,
-    detached: Option<String>,
-    salts: Option<String>,
     leaf_hash: Vec<u8>,
     is_indexed: i64,
     is_twin: i64,
@@ -70,8 +67,7 @@ pub struct IndexedEvent {
 
 impl IndexedRow {
     fn read(self) -> IndexedEvent {
-        let packed = self.packed.as_deref();
-        let texts = RecordTexts::of_row(packed, self.core, self.detached, self.salts);
+        let texts = RecordTexts::of_row(self.packed.as_deref());
         let RecordTexts { core, detached, salts } = texts.unwrap_or_default();
         IndexedEvent {
             sequence: self.sequence,
@@ -112,9 +108,7 @@ macro_rules! is_indexed {
         concat!(
             "NOT EXISTS (SELECT 1 FROM (",
             index_entries!("(SELECT 1)", "true"),
-            ") n WHERE (n.kind < 7 OR s.sequence >=
-            COALESCE((SELECT u.size FROM audit_unmarked u WHERE u.org_id = s.org_id), 0))
-        AND NOT EXISTS (SELECT 1 FROM audit_index i
+            ") n WHERE NOT EXISTS (SELECT 1 FROM audit_index i
             WHERE i.kind = n.kind AND i.name = n.name AND i.position = n.position))"
         )
     };
@@ -136,7 +130,7 @@ macro_rules! indexed_sql {
             "
 SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
     e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
-    e.request_id, e.packed, e.core, e.detached, e.salts, s.leaf_hash, ",
+    e.request_id, e.packed, s.leaf_hash, ",
             is_indexed!($dialect),
             " AS is_indexed, ",
             is_twin!($dialect),

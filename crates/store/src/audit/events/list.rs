@@ -270,8 +270,7 @@ macro_rules! list_sql {
     ($dialect:ident, $order:literal) => {
         concat!(
             "
-SELECT e.id, e.type AS kind, e.occurred_at, e.packed, e.core, e.detached, e.salts,
-    s.sequence, s.recorded_at, s.leaf_hash
+SELECT e.id, e.type AS kind, e.occurred_at, e.packed, s.sequence, s.recorded_at, s.leaf_hash
 FROM ",
             events_of_seals!($dialect),
             "

@@ -184,7 +184,7 @@ pub(super) fn seals_of(
         };
         let Some(sequence) = sequences.next() else { break };
         recorded_at = recorded_at.max(row.committed_at);
-        let core = RecordTexts::of_row(row.packed.as_deref(), String::new(), None, None)?.core;
+        let core = RecordTexts::of_row(row.packed.as_deref())?.core;
         let event = UnsealedEvent { id, org_id, core };
         let leaf_hash = sealer.leaf(&event, sequence, Timestamp::from_micros(recorded_at));
         seals.push(NewSeal { event_id: id, position, recorded_at, leaf_hash });

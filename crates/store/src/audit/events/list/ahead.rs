@@ -1,7 +1,7 @@
 //! Looking ahead in the indexes of events: the next place in the log that can match a filter.
 //!
 //! PostgreSQL indexes the columns of events. SQLite, which writes whole pages, has `audit_index`, which
-//! the sealer writes, and indexed columns of the events that were committed before it had.
+//! the sealer writes.
 
 use super::{EventActor, EventFilter, EventOrder, Visibility, own};
 use crate::db::{Db, seals_of_events};
@@ -74,7 +74,7 @@ macro_rules! next_sql {
 
 macro_rules! named_in_postgres {
     ($named:literal, $order:ident) => {
-        next_sql!(seals_of_events!(postgres), concat!("e.org_id = $1 AND e.", $named), $order)
+        next_sql!(seals_of_events!(), concat!("e.org_id = $1 AND e.", $named), $order)
     };
 }
 
@@ -89,65 +89,17 @@ macro_rules! next_by_sealer {
     };
 }
 
-/// The nearer one of the next by the index of the sealer and of the next from before it had such entries.
-macro_rules! nearer {
-    ($by_sealer:expr, $before:expr, $direction:literal) => {
-        concat!(
-            "SELECT sequence FROM (SELECT * FROM (",
-            $by_sealer,
-            ") UNION ALL SELECT * FROM (",
-            $before,
-            ")) ORDER BY sequence ",
-            $direction,
-            " LIMIT 1"
-        )
-    };
-}
-
-/// Names that columns with indexes of their own had before.
-macro_rules! named_in_sqlite {
-    ($kind:literal, $column:literal, $order:ident, $direction:literal) => {
-        nearer!(
-            next_by_sealer!($kind, "$2", $order),
-            next_sql!(
-                seals_of_events!(sqlite),
-                concat!("e.org_id = $1 AND e.", $column, " = $2"),
-                $order
-            ),
-            $direction
-        )
-    };
-}
-
-/// Any place may be one that matches, where exceptions were not indexed yet.
-macro_rules! rare_in_sqlite {
-    ($kind:literal, ascending) => {
-        nearer!(
-            next_by_sealer!($kind, "$1 || ' ' || $2", ascending),
-            "SELECT $3 AS sequence FROM audit_unmarked WHERE org_id = $1 AND $3 < MIN(size, $4)",
-            "ASC"
-        )
-    };
-    ($kind:literal, descending) => {
-        nearer!(
-            next_by_sealer!($kind, "$1 || ' ' || $2", descending),
-            "SELECT MIN(size, $4) - 1 AS sequence FROM audit_unmarked
-        WHERE org_id = $1 AND $3 < MIN(size, $4)",
-            "DESC"
-        )
-    };
-}
-
+/// What is rare is found below its org.
 macro_rules! next_in_sqlite {
-    ($column:expr, $order:ident, $direction:literal) => {
+    ($column:expr, $order:ident) => {
         match $column {
-            Indexed::Actor => named_in_sqlite!("1", "actor_before", $order, $direction),
-            Indexed::Via => named_in_sqlite!("2", "via_before", $order, $direction),
-            Indexed::Request => named_in_sqlite!("3", "request_before", $order, $direction),
-            Indexed::Type => rare_in_sqlite!("7", $order),
-            Indexed::Decision => rare_in_sqlite!("8", $order),
-            Indexed::DlpResult => rare_in_sqlite!("9", $order),
-            Indexed::Outcome => rare_in_sqlite!("10", $order),
+            Indexed::Actor => next_by_sealer!("1", "$2", $order),
+            Indexed::Via => next_by_sealer!("2", "$2", $order),
+            Indexed::Request => next_by_sealer!("3", "$2", $order),
+            Indexed::Type => next_by_sealer!("7", "$1 || ' ' || $2", $order),
+            Indexed::Decision => next_by_sealer!("8", "$1 || ' ' || $2", $order),
+            Indexed::DlpResult => next_by_sealer!("9", "$1 || ' ' || $2", $order),
+            Indexed::Outcome => next_by_sealer!("10", "$1 || ' ' || $2", $order),
         }
     };
 }
@@ -179,8 +131,8 @@ macro_rules! next_in_postgres {
 /// The statement that looks ahead in the index of this column.
 pub(super) fn next_in(db: &Db, order: EventOrder, column: Indexed) -> &'static str {
     match (db, order) {
-        (Db::Sqlite { .. }, EventOrder::Ascending) => next_in_sqlite!(column, ascending, "ASC"),
-        (Db::Sqlite { .. }, EventOrder::Descending) => next_in_sqlite!(column, descending, "DESC"),
+        (Db::Sqlite { .. }, EventOrder::Ascending) => next_in_sqlite!(column, ascending),
+        (Db::Sqlite { .. }, EventOrder::Descending) => next_in_sqlite!(column, descending),
         (Db::Postgres(_), EventOrder::Ascending) => next_in_postgres!(column, ascending),
         (Db::Postgres(_), EventOrder::Descending) => next_in_postgres!(column, descending),
     }
@@ -198,31 +150,23 @@ mod tests {
         let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
         schema::migrate_sqlite(&pool).await.unwrap();
 
-        let unmarked = "SEARCH audit_unmarked USING PRIMARY KEY (org_id=?)";
-        for (column, before) in [
-            (Indexed::Actor, "audit_events_by_actor (org_id=? AND actor_before=? AND position"),
-            (Indexed::Via, "audit_events_by_via (org_id=? AND via_before=? AND position"),
-            (
-                Indexed::Request,
-                "audit_events_by_request (request_before=? AND org_id=? AND position",
-            ),
-            (Indexed::Type, unmarked),
-            (Indexed::Decision, unmarked),
-            (Indexed::DlpResult, unmarked),
-            (Indexed::Outcome, unmarked),
+        for column in [
+            Indexed::Actor,
+            Indexed::Via,
+            Indexed::Request,
+            Indexed::Type,
+            Indexed::Decision,
+            Indexed::DlpResult,
+            Indexed::Outcome,
         ] {
-            for next in [
-                next_in_sqlite!(column, ascending, "ASC"),
-                next_in_sqlite!(column, descending, "DESC"),
-            ] {
+            for next in [next_in_sqlite!(column, ascending), next_in_sqlite!(column, descending)] {
                 let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {next}"));
                 let plan: Vec<(i64, i64, i64, String)> =
                     sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
 
-                for search in [before, "SEARCH e USING PRIMARY KEY (kind=? AND name=? AND position"]
-                {
-                    assert!(plan.iter().any(|step| step.3.contains(search)), "{search}: {plan:?}");
-                }
+                let search = "SEARCH e USING PRIMARY KEY (kind=? AND name=? AND position";
+                assert!(plan.iter().any(|step| step.3.contains(search)), "{plan:?}");
+                assert!(!plan.iter().any(|step| step.3.starts_with("SCAN")), "{plan:?}");
             }
         }
     }

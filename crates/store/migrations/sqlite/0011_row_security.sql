@@ -1,1 +1,0 @@
--- Row-level security is PostgreSQL's. Here the statements themselves are the only wall between orgs.

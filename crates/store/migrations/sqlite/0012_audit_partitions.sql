@@ -1,1 +1,0 @@
--- SQLite has no partitions: one file, one tree for each table.
