@@ -62,7 +62,9 @@ fn main() -> ExitCode {
     };
     match outcome {
         Ok((lines, holds)) => {
-            lines.iter().for_each(|line| say(&format!("{line}\n")));
+            for line in lines {
+                say(&format!("{line}\n"));
+            }
             if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Err(error) => {
