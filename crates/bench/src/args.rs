@@ -21,6 +21,9 @@ pub(crate) enum Command {
     Dlp(DlpArgs),
     /// Measures calls of a healthy provider alone and beside one that hangs and floods.
     Hostile(HostileArgs),
+    /// Restarts three nodes behind a load balancer one by one under load, and counts calls that are refused or lost;
+    /// the status is 1 if there is one (needs `haproxy`, PostgreSQL and Redis).
+    Rolling(RollingArgs),
     /// Measures the same call directly, passed on, in a bare durable bracket, and through Portcullis on
     /// either database.
     Systems(SystemsArgs),
@@ -185,6 +188,28 @@ pub(crate) struct HostileArgs {
     #[arg(long, value_delimiter = ',', default_value = "hangs,drips,floods",
           value_parser = ["hangs", "drips", "floods", "answers"])]
     pub(crate) kinds: Vec<String>,
+    /// The gateway to measure; by default it is built by cargo, like this program
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RollingArgs {
+    /// URL of an empty PostgreSQL database
+    #[arg(long)]
+    pub(crate) postgres: String,
+    /// URL of a Redis or Valkey server where limits are counted
+    #[arg(long)]
+    pub(crate) redis: String,
+    /// Connections at a time
+    #[arg(long, default_value_t = 32)]
+    pub(crate) connections: usize,
+    /// Bytes of JSON that the tool is given and gives back
+    #[arg(long, default_value_t = 1024)]
+    pub(crate) payload: usize,
+    /// The load balancer
+    #[arg(long, default_value = "haproxy")]
+    pub(crate) haproxy: PathBuf,
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,

@@ -226,6 +226,13 @@ impl Installation {
         self.start_by(Command::new(&self.binary)).await
     }
 
+    /// The same with these variables of the environment over its config.
+    pub(crate) async fn start_with(&self, variables: &[(&str, &str)]) -> Result<Running, Failure> {
+        let mut command = Command::new(&self.binary);
+        command.envs(variables.iter().copied());
+        self.start_by(command).await
+    }
+
     /// The same under a program that runs others.
     pub(crate) async fn start_under(&self, mut program: Command) -> Result<Running, Failure> {
         program.arg(&self.binary);

@@ -3,8 +3,9 @@
 //! `systems` compares a direct `tools/call` with the same call through a hop that does nothing, a bare
 //! durable bracket, and the gateway on both databases; `builds` compares several builds of the gateway, and
 //! `count` counts the instructions of a call. `overload` sends twice of what can be answered, `hostile`
-//! measures what one provider's or org's misery is to another, and `kill-loop` checks that `kill -9` loses
-//! no recorded answer. `dlp` measures how fast bodies are scanned, and what is found in labelled cases.
+//! measures what one provider's or org's misery is to another, `rolling` restarts the nodes of a cluster
+//! under load, and `kill-loop` checks that `kill -9` loses no recorded answer. `dlp` measures how fast bodies
+//! are scanned, and what is found in labelled cases.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -31,6 +32,7 @@ mod policies;
 mod process;
 mod proof;
 mod relay;
+mod rolling;
 mod spare;
 mod systems;
 mod upstream;
@@ -57,6 +59,7 @@ async fn main() -> ExitCode {
         Command::KillLoop(args) => kill_loop::run(args).await,
         Command::Dlp(args) => dlp::run(args),
         Command::Hostile(args) => hostile::run(args).await,
+        Command::Rolling(args) => rolling::run(args).await,
         Command::Systems(args) => systems::run(args).await,
         Command::Overload(args) => overload::run(args).await,
         Command::Builds(args) => builds::run(args).await,

@@ -12,14 +12,35 @@ pub use self::{
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use self::schema::Schema;
 use crate::{
     clock::Timestamp,
-    json::{self, Node},
+    did_you_mean,
+    json::{self, JsonValue as _, Node},
     refusal::Violation,
 };
+
+/// Members of an input that are looked at for misspelt names.
+const MAX_UNDECLARED: usize = 4;
+/// Declared names that each of them is compared with.
+const MAX_DECLARED: usize = 100;
+/// Keywords by which a schema may declare names of members beside `properties`.
+const DECLARING: [&str; 12] = [
+    "$dynamicRef",
+    "$ref",
+    "allOf",
+    "anyOf",
+    "dependencies",
+    "dependentSchemas",
+    "else",
+    "if",
+    "oneOf",
+    "patternProperties",
+    "propertyNames",
+    "then",
+];
 
 /// A provider's short name: `[a-z0-9][a-z0-9-]{0,62}`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -282,6 +303,33 @@ impl Tool {
         self.input.pattern_bytes() + output.map_or(0, Schema::pattern_bytes)
     }
 
+    /// Sentences about members of `input` that the schema does not declare and whose names are near to those of
+    /// optional ones that `input` lacks. None where the schema may declare names beside `properties`.
+    #[must_use]
+    pub fn misspelt(&self, input: Node<'_>) -> Vec<String> {
+        let schema = &self.listed_definition().input_schema;
+        let is_open = |more: &Value| {
+            more == &Value::Bool(true) || more.as_object().is_some_and(Map::is_empty)
+        };
+        if DECLARING.iter().any(|keyword| schema.get(*keyword).is_some())
+            || schema.get("additionalProperties").is_some_and(|more| !is_open(more))
+        {
+            return Vec::new();
+        }
+        let declared = schema.get("properties").and_then(Value::as_object);
+        let (Some(declared), Some(members)) = (declared, input.members()) else {
+            return Vec::new();
+        };
+        let undeclared = members.map(|(name, _)| name).filter(|name| !declared.contains_key(*name));
+        let notes = undeclared.take(MAX_UNDECLARED).filter_map(|name| {
+            let known = declared.keys().take(MAX_DECLARED).map(String::as_str);
+            let near = did_you_mean(name, known.filter(|known| input.get(known).is_none()));
+            let is_near = !near.is_empty();
+            is_near.then(|| format!("`{name}` is no argument that the tool declares{near}."))
+        });
+        notes.collect()
+    }
+
     /// Violations of the tool's schema in `input`: at most 20, none echoing a value. Empty means it
     /// fits. Takes at most [`FLAT_STEPS`], or [`STEPS_PER_BYTE`] for each byte of `input`, and
     /// refuses what takes more.
@@ -374,6 +422,44 @@ mod tests {
 
         assert_eq!(refused, Some(SchemaError::ListPatternsTooLarge));
         assert!(budget.admit(tool(json!({"type": "object"})).unwrap()).is_ok());
+    }
+
+    #[test]
+    fn misspelt_names_of_optional_arguments_are_noted() {
+        let names = json!({"limit": {}, "page_limit": {}, "user_id": {}, "q": {}});
+        let open = json!({"type": "object", "required": ["q"], "properties": names});
+        let with = |name: &str, value: Value| {
+            let mut schema = open.clone();
+            schema[name] = value;
+            schema
+        };
+        let many = (0..150).map(|number| format!("a{number:03}")).chain(["zebra".to_owned()]);
+        let many: Value = many.map(|name| (name, json!({}))).collect();
+        let many = json!({"type": "object", "properties": many});
+        let userid = "`userId` is no argument that the tool declares (did you mean `user_id`?).";
+        let limits = "`limt` is no argument that the tool declares (did you mean `limit`?).";
+        for (schema, input, wanted) in [
+            (&open, json!({"q": 1, "userId": 1}), &[userid][..]),
+            (&open, json!({"q": 1, "userId": 1, "limt": 2}), &[userid, limits]),
+            (&open, json!({"q": 1, "userId": 1, "user_id": 1}), &[]),
+            (&open, json!({"q": 1, "colour": 1}), &[]),
+            (&open, json!({"q": 1, "limit": 1}), &[]),
+            (&with("additionalProperties", json!(true)), json!({"q": 1, "limt": 1}), &[limits]),
+            (&with("additionalProperties", json!({})), json!({"q": 1, "limt": 1}), &[limits]),
+            (&with("additionalProperties", json!({"minimum": 0})), json!({"q": 1, "limt": 1}), &[]),
+            (&with("patternProperties", json!({"^l": {}})), json!({"q": 1, "limt": 1}), &[]),
+            (&with("anyOf", json!([{}])), json!({"q": 1, "limt": 1}), &[]),
+            (&json!({"type": "object"}), json!({"limt": 1}), &[]),
+            // Beyond the names that are compared.
+            (&many, json!({"zebr": 1}), &[]),
+        ] {
+            let tool = tool(schema.clone()).unwrap();
+            let input = json::Document::of(&input);
+            assert_eq!(tool.misspelt(input.root()), wanted, "{schema} {}", input.root().raw());
+        }
+        let undeclared: Value = (10..30).map(|number| (format!("a0{number}x"), json!(1))).collect();
+        let input = json::Document::of(&undeclared);
+        assert_eq!(tool(many).unwrap().misspelt(input.root()).len(), MAX_UNDECLARED);
     }
 
     #[test]

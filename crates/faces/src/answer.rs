@@ -86,6 +86,10 @@ pub(crate) struct CallMeta {
     /// The recorded outcome; absent on errors of which no call was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<OutcomeStatus>,
+    /// Sentences about arguments that look misspelt; absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Option<Vec<String>>)]
+    notes: Vec<String>,
 }
 
 /// Continuation of a list.
@@ -137,7 +141,8 @@ pub(crate) struct AnsweredRequest {
 pub(crate) fn body(outcome: &Outcome, asked: AnsweredRequest) -> Vec<u8> {
     let AnsweredRequest { request_id, is_invocation, now: timestamp } = asked;
     let governance = outcome.governance.as_ref();
-    let call = CallMeta { request_id, timestamp, outcome: outcome.recorded };
+    let notes = outcome.notes.clone();
+    let call = CallMeta { request_id, timestamp, outcome: outcome.recorded, notes };
     match &outcome.content {
         Content::Data(data) | Content::Created(data) | Content::Begun(data) => {
             to_bytes(&One { data, meta: Meta { request_id, timestamp } })

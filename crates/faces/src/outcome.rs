@@ -50,6 +50,8 @@ pub(crate) struct Outcome {
     pub(crate) large: bool,
     /// Version of the resource, as `ETag` and `If-Match` quote it.
     pub(crate) etag: Option<String>,
+    /// Sentences about the input of a call for its caller.
+    pub(crate) notes: Vec<String>,
 }
 
 /// Result or error.
@@ -136,6 +138,7 @@ impl Outcome {
             replayed: false,
             large: false,
             etag: None,
+            notes: Vec::new(),
         }
     }
 
@@ -193,6 +196,7 @@ impl Outcome {
                 replayed: false,
                 large: invoked.large,
                 etag: None,
+                notes: invoked.notes,
             },
             Answered::Replayed(replayed) => {
                 let http_status = replayed.http_status;
@@ -209,6 +213,7 @@ impl Outcome {
                     replayed: true,
                     large: replayed.large,
                     etag: None,
+                    notes: Vec::new(),
                 }
             }
         }

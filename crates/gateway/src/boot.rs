@@ -14,7 +14,7 @@ mod workbench;
 pub(crate) use self::{
     claim::{claim, claimed, serving, take_over},
     durability::{TORN_PAGES, UNWALLED, weakness},
-    outdated::outdated,
+    outdated::{needing_restart, outdated},
     system::{SystemClock, SystemRandom, detach, now},
     workbench::{ToolSource, workbench},
 };

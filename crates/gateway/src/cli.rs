@@ -268,6 +268,15 @@ impl Installation {
         }
     }
 
+    /// Warns before files are made in the default data folder, for want of a configuration.
+    fn warn_if_unconfigured(&self, config: &Config) {
+        if !config.is_given {
+            let folder = config.data_dir.display();
+            let told = format!("no configuration was named: the data folder is `{folder}`");
+            self.output().warn(&told);
+        }
+    }
+
     /// The store of the installation. Fails if none was configured and none was made: a command in
     /// the wrong folder would make another.
     async fn office(&self) -> Result<Office, Failure> {

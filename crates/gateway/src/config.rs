@@ -229,7 +229,11 @@ impl Config {
         slugs.sort_unstable();
         let twice = slugs.windows(2).filter(|pair| pair.first() == pair.last());
         let twice = twice.filter_map(|pair| pair.first());
-        wrong.extend(twice.map(|slug| format!("the provider `{slug}` is declared twice")));
+        wrong.extend(twice.map(|slug| {
+            let lines = self.written.lines_of(slug).join(" and ");
+            let place = if lines.is_empty() { lines } else { format!(" (lines {lines})") };
+            format!("the provider `{slug}` is declared twice{place}")
+        }));
         if wrong.is_empty() { Ok(()) } else { Err(ConfigError::Wrong(wrong.join("\n"))) }
     }
 
@@ -306,6 +310,11 @@ impl Config {
     /// File with the result of the last reload of a serving node.
     pub(crate) fn reload_report_file(&self) -> PathBuf {
         self.data_dir.join("policies.reload.json")
+    }
+
+    /// File with the settings that a serving node takes at its next start only.
+    pub(crate) fn restart_report_file(&self) -> PathBuf {
+        self.data_dir.join("settings.restart.json")
     }
 
     /// File of the policies that are switched off for a while.

@@ -21,6 +21,7 @@ use tokio::{
 use crate::{
     boot::{Node, detach},
     config::{Config, Written},
+    reload_report::RestartReport,
 };
 
 /// Editors and deployments write several files: wait until they are done.
@@ -61,6 +62,7 @@ fn watch_files(
         file: file.to_owned(),
         files,
         started: config.written.clone(),
+        report: config.restart_report_file(),
         seen: Mutex::new(Seen { dlp: config.written.dlp().cloned(), sources, told: Vec::new() }),
     };
     on_change(changes, signal(SignalKind::hangup())?, move || {
@@ -103,6 +105,8 @@ struct Reloader {
     files: WatchedFiles,
     /// The settings that the node started with.
     started: Written,
+    /// File with the names of those that changed since.
+    report: PathBuf,
     seen: Mutex<Seen>,
 }
 
@@ -125,8 +129,13 @@ impl Reloader {
         let config = Config::load(Some(&self.file)).map_err(|error| told(&error))?;
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = self.started.needing_restart(&config.written);
-        if !changed.is_empty() && changed != seen.told {
-            tracing::warn!("changed and needs a restart: {}", changed.join(", "));
+        if changed != seen.told {
+            if let Err(error) = RestartReport::write(&self.report, &changed) {
+                tracing::error!(%error, "settings that need a restart cannot be told to `check`");
+            }
+            if !changed.is_empty() {
+                tracing::warn!("changed and needs a restart: {}", changed.join(", "));
+            }
         }
         seen.told = changed;
         self.files.follow(&self.file, &config).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Result of the last reload of a serving node, for the commands beside it.
+//! What a serving node took of changed files at its last reload, for the commands beside it.
 
 use std::{fs, io, path::Path};
 
@@ -27,5 +27,30 @@ impl ReloadReport {
 
     pub(crate) fn write(&self, file: &Path) -> io::Result<()> {
         replace_private_file(file, &serde_json::to_vec(self)?)
+    }
+}
+
+/// Settings of the configuration that changed since a serving node started, and that it does not take.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct RestartReport {
+    /// The process that serves.
+    process: i32,
+    /// Their names, such as `providers.github`.
+    changed: Vec<String>,
+}
+
+impl RestartReport {
+    /// Names of the settings that the process reported.
+    pub(crate) fn read(file: &Path, process: i32) -> Vec<String> {
+        let report = fs::read(file).ok().and_then(|text| serde_json::from_slice(&text).ok());
+        let report = report.filter(|report: &Self| report.process == process);
+        report.map(|report| report.changed).unwrap_or_default()
+    }
+
+    /// Reports these of this process.
+    pub(crate) fn write(file: &Path, changed: &[String]) -> io::Result<()> {
+        let process = i32::try_from(std::process::id()).unwrap_or_default();
+        let report = Self { process, changed: changed.to_vec() };
+        replace_private_file(file, &serde_json::to_vec(&report)?)
     }
 }

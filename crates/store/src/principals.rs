@@ -9,7 +9,7 @@ pub use self::{
 };
 
 use async_recursion::async_recursion as boxed;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis_core::{
     clock::Timestamp,
@@ -29,7 +29,7 @@ use crate::{
 macro_rules! among {
     ($dialect:ident) => {
         concat!(
-            "SELECT id FROM principals WHERE org_id = $1 AND id IN ",
+            "SELECT id, name FROM principals WHERE org_id = $1 AND id IN ",
             text_list!($dialect, "$2")
         )
     };
@@ -188,20 +188,21 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// Principals of the org among these.
+    /// Names of those among these principals that the org has.
     #[boxed]
     pub async fn principals_among(
         &self,
         org: OrgId,
         ids: &BTreeSet<PrincipalId>,
-    ) -> Result<Vec<PrincipalId>, StoreError> {
+    ) -> Result<BTreeMap<PrincipalId, String>, StoreError> {
         let find = match &self.db {
             Db::Sqlite { .. } => among!(sqlite),
             Db::Postgres(_) => among!(postgres),
         };
         let ids = json!(ids).to_string();
-        let found: Vec<String> = read!(self, org, |conn| all!(conn, scalar find => org, &ids));
-        found.iter().map(|id| parse(id, "principals.id")).collect()
+        let found: Vec<(String, String)> = read!(self, org, |conn| all!(conn, find => org, &ids));
+        let named = found.into_iter();
+        named.map(|(id, name)| parse(&id, "principals.id").map(|id| (id, name))).collect()
     }
 
     /// Gives the principal another role. `false` if the org has no such principal.

@@ -36,6 +36,9 @@ pub struct ConsentQuery {
 pub struct ConsentView {
     pub id: ConsentId,
     pub principal_id: PrincipalId,
+    /// The name of the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal_name: Option<String>,
     pub client: ClientRef,
     /// The MCP endpoint that its tokens are good for.
     #[schema(example = "/mcp")]
@@ -57,6 +60,7 @@ impl From<Consent> for ConsentView {
         Self {
             id: consent.id,
             principal_id: consent.principal_id,
+            principal_name: None,
             endpoint: consent.face.path(),
             client: consent.client,
             scope: consent.scopes,
@@ -93,7 +97,13 @@ impl Authorization {
         let page = ConsentPage { search, principal_id, after: query.after, limit };
         let found = self.base.store.list_consents(caller.org_id, page).await?;
         let next = (found.len() == query.limit).then(|| found.last().map(|last| last.id)).flatten();
-        Ok((found.into_iter().map(ConsentView::from).collect(), next))
+        let people = found.iter().map(|it| it.principal_id).collect();
+        let names = self.base.store.principals_among(caller.org_id, &people).await?;
+        let view = |consent: Consent| {
+            let principal_name = names.get(&consent.principal_id).cloned();
+            ConsentView { principal_name, ..ConsentView::from(consent) }
+        };
+        Ok((found.into_iter().map(view).collect(), next))
     }
 
     /// The consent that the caller's token came of.
@@ -103,7 +113,9 @@ impl Authorization {
             return Ok(None);
         };
         let found = self.base.store.find_consent(caller.org_id, id).await?;
-        Ok(found.filter(|it| it.principal_id == caller.principal_id).map(ConsentView::from))
+        let own = found.filter(|it| it.principal_id == caller.principal_id);
+        let principal_name = Some(caller.principal_name.clone());
+        Ok(own.map(|consent| ConsentView { principal_name, ..ConsentView::from(consent) }))
     }
 
     /// Withdraws a consent of the caller, or any of its org with the scope `admin`, and revokes the tokens that

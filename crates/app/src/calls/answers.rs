@@ -48,6 +48,8 @@ pub struct Invoked {
     pub outcome: OutcomeStatus,
     /// True if the answer is so large that a worker writes it.
     pub large: bool,
+    /// Sentences about the input for the caller.
+    pub notes: Vec<String>,
 }
 
 /// Answer to a call that was not refused.

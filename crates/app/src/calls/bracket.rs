@@ -97,7 +97,8 @@ impl Calls {
         match (ended.end, governance) {
             (Err((refusal, executed)), _) => Err(event.stopped(refusal, executed, outcome.status)),
             (Ok((result, outcome)), Some(governance)) => {
-                Ok(Answered::Invoked(Invoked { result, governance, outcome, large }))
+                let notes = Vec::new();
+                Ok(Answered::Invoked(Invoked { result, governance, outcome, large, notes }))
             }
             (Ok(_), None) => Err(self.fail_unrecorded(&mut event, outcome.executed, None)),
         }

@@ -98,7 +98,12 @@ impl Calls {
             self.policies.give_back(&ctx, dispatch.call.rates());
         }
         match bracketed {
-            Bracketed::Ended(end) => end,
+            Bracketed::Ended(mut end) => {
+                if let Ok(Answered::Invoked(invoked)) = &mut end {
+                    invoked.notes = dispatch.call.tool().misspelt(dispatch.call.input());
+                }
+                end
+            }
             Bracketed::KeyTaken(event) => Box::pin(self.lose_key_race(event, claim)).await,
             Bracketed::NotApproved(event) => {
                 Box::pin(self.lose_approvals(event, &dispatch.approvals)).await

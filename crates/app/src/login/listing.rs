@@ -23,6 +23,9 @@ pub struct SessionView {
     pub id: SessionId,
     /// The person.
     pub principal_id: PrincipalId,
+    /// The name of the person.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub principal_name: Option<String>,
     /// `operator` for a link of the operator, `oidc` for an issuer.
     pub method: &'static str,
     /// The issuer, if one said who it is.
@@ -45,6 +48,7 @@ impl From<BrowserSession> for SessionView {
         Self {
             id: session.id,
             principal_id: session.principal_id,
+            principal_name: None,
             method: session.method.name(),
             issuer: session.issuer,
             acr: session.acr,
@@ -92,7 +96,13 @@ impl Logins {
         let mut found = self.base.store.list_sessions(caller.org_id, page).await?;
         let more = found.len() > query.limit;
         found.truncate(query.limit);
-        Ok((found.into_iter().map(SessionView::from).collect(), more))
+        let people = found.iter().map(|it| it.principal_id).collect();
+        let names = self.base.store.principals_among(caller.org_id, &people).await?;
+        let view = |session: BrowserSession| {
+            let principal_name = names.get(&session.principal_id).cloned();
+            SessionView { principal_name, ..SessionView::from(session) }
+        };
+        Ok((found.into_iter().map(view).collect(), more))
     }
 
     /// Ends a session of the caller, or with `admin` any of the org. At once on this node, within five

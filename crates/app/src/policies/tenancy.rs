@@ -21,7 +21,7 @@ impl Policies {
             Vec::new()
         } else {
             let found = self.base.store.principals_among(org, named).await;
-            found?
+            found?.into_keys().collect()
         };
         let foreign =
             self.catalogue.providers.values().filter(|provider| !provider.is_open_to(org));

@@ -32,6 +32,8 @@ pub const REQUEST_ID: &str = "dev.portcullis/request_id";
 pub const TOOL: &str = "dev.portcullis/tool";
 /// Code, message and details of a refusal, as over REST.
 pub const ERROR: &str = "dev.portcullis/error";
+/// Sentences about arguments that look misspelt, as in `meta.notes` over REST.
+pub const NOTES: &str = "dev.portcullis/notes";
 /// The idempotency key of a call.
 pub const IDEMPOTENCY_KEY: &str = "dev.portcullis/idempotency_key";
 

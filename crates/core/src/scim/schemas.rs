@@ -166,19 +166,24 @@ fn user_attributes() -> Value {
 }
 
 fn group_attributes() -> Value {
-    let read_only = |name: &str, kind: &str| {
-        json!({
+    let of_member = |name: &str, about: &str, mutability: &str, more: Value| {
+        let mut part = json!({
             "name": name,
-            "type": kind,
             "multiValued": false,
-            "description": name,
+            "description": about,
             "required": false,
             "caseExact": true,
-            "mutability": "immutable",
+            "mutability": mutability,
             "returned": "default",
             "uniqueness": "none",
-        })
+        });
+        if let (Value::Object(part), Value::Object(more)) = (&mut part, more) {
+            part.extend(more);
+        }
+        part
     };
+    let reference = json!({ "type": "reference", "referenceTypes": ["User"] });
+    let kind = json!({ "type": "string", "canonicalValues": ["User"] });
     json!([
         text("displayName", "The name by which policies and approvals know the group.", Need::Key),
         text("externalId", "The provider's own id.", Need::Unique),
@@ -187,9 +192,10 @@ fn group_attributes() -> Value {
             true,
             "Users of the org.",
             &json!([
-                read_only("value", "string"),
-                read_only("$ref", "reference"),
-                read_only("display", "string"),
+                of_member("value", "The id of the user.", "immutable", json!({ "type": "string" })),
+                of_member("$ref", "The address of the user.", "immutable", reference),
+                of_member("display", "The user's name.", "readOnly", json!({ "type": "string" })),
+                of_member("type", "Members are users.", "immutable", kind),
             ])
         ),
     ])

@@ -12,7 +12,7 @@ use super::{
     render, see_other,
     table::{
         Action, Column, Filters,
-        Look::{self, Badge, Code, Text, Time},
+        Look::{self, Badge, Code, Named, Text, Time},
         TableRow, more,
     },
 };
@@ -86,7 +86,7 @@ const TOKENS: ListPage = ListPage {
     about: "Access and refresh tokens of the org. Their secrets are not kept.",
     empty: "There is no token yet. Make one for a service account below.",
     columns: &[
-        Column::new("Principal", "/principal_name", Text),
+        Column::new("Principal", "/principal_name", Named("/principal_id")),
         Column::new("Label", "/label", Text),
         Column::new("State", "/state", Badge),
         Column::new("Scopes", "/scopes", Text),
@@ -111,7 +111,7 @@ const SESSIONS: ListPage = ListPage {
     about: "Browsers that are signed in.",
     empty: "No browser is signed in.",
     columns: &[
-        Column::new("Person", "/principal_id", Code),
+        Column::new("Person", "/principal_name", Named("/principal_id")),
         Column::new("Signed in by", "/method", Text),
         Column::new("Issuer", "/issuer", Text),
         Column::new("Since", "/created_at", Time),
@@ -135,12 +135,12 @@ const CLIENTS: ListPage = ListPage {
     about: "MCP clients that people let act for them.",
     empty: "No client was let in yet. Add the gateway to one by the settings below.",
     columns: &[
-        Column::new("Client", "/client/name", Text),
+        Column::new("Client", "/client/name", Named("/client/id")),
         Column::new("Kind", "/client/kind", Badge),
         Column::new("Returns to", "/returns_to", Code),
         Column::new("Endpoint", "/endpoint", Code),
         Column::new("Scopes", "/scope", Text),
-        Column::new("Person", "/principal_id", Code),
+        Column::new("Person", "/principal_name", Named("/principal_id")),
         Column::new("Allowed", "/renewed_at", Time),
     ],
     below: Extra::Settings,

@@ -67,6 +67,8 @@ pub(super) enum Look {
     Time,
     /// A state, with a colour of its own.
     Badge,
+    /// A name, behind which stands the id at this pointer.
+    Named(&'static str),
 }
 
 /// A column of a list.
@@ -87,8 +89,8 @@ impl Column {
 #[derive(Debug)]
 pub(super) struct Cell {
     pub(super) text: String,
-    /// The moment as machines read it.
-    pub(super) datetime: String,
+    /// The moment as machines read it, or the id of what the text names.
+    pub(super) exact: String,
     pub(super) look: Look,
 }
 
@@ -109,12 +111,13 @@ pub(super) struct TableRow {
 }
 
 impl Cell {
-    /// The page of what the text is the id of.
+    /// The page of what this is the id or the name of.
     pub(super) fn href(&self) -> Option<String> {
-        let (kind, _) = self.text.split_once('_')?;
+        let id = if self.exact.is_empty() { &self.text } else { &self.exact };
+        let (kind, _) = id.split_once('_')?;
         match kind {
-            "usr" | "sa" => Some(format!("/console/events?actor={}", self.text)),
-            "evt" => Some(format!("/console/events/{}", self.text)),
+            "usr" | "sa" => Some(format!("/console/events?actor={id}")),
+            "evt" => Some(format!("/console/events/{id}")),
             _ => None,
         }
     }
@@ -125,13 +128,18 @@ impl TableRow {
         let cell = |column: &Column| match column.look {
             Look::Time => Cell {
                 text: item.moment(column.pointer),
-                datetime: item.text(column.pointer),
+                exact: item.text(column.pointer),
                 look: Look::Time,
             },
+            Look::Named(id) => {
+                let (name, exact) = (item.text(column.pointer), item.text(id));
+                let text = if name.is_empty() { exact.clone() } else { name };
+                Cell { text, exact, look: column.look }
+            }
             look @ (Look::Text | Look::Code | Look::Badge) => {
                 let list = item.joined(column.pointer);
                 let text = if list.is_empty() { item.text(column.pointer) } else { list };
-                Cell { text, datetime: String::new(), look }
+                Cell { text, exact: String::new(), look }
             }
         };
         Self { cells: columns.iter().map(cell).collect(), action }
@@ -140,7 +148,24 @@ impl TableRow {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+
+    #[test]
+    fn a_name_leads_to_what_its_id_leads_to_and_an_id_stands_for_none() {
+        let column = [Column::new("Person", "/name", Look::Named("/id"))];
+        for (item, text, href) in [
+            (json!({"id": "usr_1", "name": "Ana"}), "Ana", Some("/console/events?actor=usr_1")),
+            (json!({"id": "usr_1"}), "usr_1", Some("/console/events?actor=usr_1")),
+            (json!({"id": "https://a.example/", "name": "usr_2"}), "usr_2", None),
+        ] {
+            let row = TableRow::of(&Json(item), &column, None);
+
+            assert_eq!(row.cells[0].text, text);
+            assert_eq!(row.cells[0].href().as_deref(), href, "{text}");
+        }
+    }
 
     #[test]
     fn empty_fields_of_a_form_are_no_filters() {

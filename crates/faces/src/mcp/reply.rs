@@ -244,7 +244,8 @@ fn plainly<'a>(
         }),
         (Content::Result(result), Some(request)) => {
             let governance = outcome.governance.as_ref();
-            let own = OwnMeta { governance, ..OwnMeta::of(request, request_id) };
+            let notes = &outcome.notes;
+            let own = OwnMeta { governance, notes, ..OwnMeta::of(request, request_id) };
             let result = result.root();
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));

@@ -1,9 +1,12 @@
-//! Policies in force that are not those of the folder.
+//! Policies and settings of a serving node that are not those of the files.
 
 use portcullis_app::{LastGood, PolicyFolder};
 
 use super::serving;
-use crate::{config::Config, reload_report::ReloadReport};
+use crate::{
+    config::Config,
+    reload_report::{ReloadReport, RestartReport},
+};
 
 /// Says so if a node serves from the data folder and decides by other policies than those of the folder: it
 /// did not take them, or it has not yet.
@@ -23,4 +26,10 @@ pub(crate) fn outdated(config: &Config) -> Option<String> {
         folder.display(),
         causes.concat()
     ))
+}
+
+/// Names of changed settings that the node which serves from the data folder takes at its next start only.
+pub(crate) fn needing_restart(config: &Config) -> Vec<String> {
+    let read = |process| RestartReport::read(&config.restart_report_file(), process);
+    serving(config).map(read).unwrap_or_default()
 }

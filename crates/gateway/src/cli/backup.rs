@@ -14,6 +14,7 @@ use portcullis_core::clock::Timestamp;
 use portcullis_store::Store;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use zeroize::Zeroizing;
 
 use super::{Failure, Installation};
 use crate::{
@@ -154,6 +155,11 @@ impl Restore {
         let config = self.installation.config()?;
         let manifest = verified(&self.folder)?;
         boot::claim(&config)?;
+        // Of the folder only files that were written with the copy, and are as they were, count.
+        let holds = |path: &String| manifest.files.iter().any(|file| file.path == *path);
+        let places: Vec<_> =
+            places(&config, true).into_iter().filter(|(path, _)| holds(path)).collect();
+        refuse_other_keys(&self.folder, &places)?;
         let database = config.database.address(&config.data_dir)?;
         let holds_one = manifest.files.iter().any(|file| file.path == DATABASE);
         if holds_one {
@@ -173,26 +179,15 @@ impl Restore {
             copy_new(&self.folder.join(DATABASE), file)?;
         }
         let mut kept = Vec::new();
-        // Of the folder only files that were written with the copy, and are as they were, count.
-        let holds = |path: &String| manifest.files.iter().any(|file| file.path == *path);
-        for (path, place) in places(&config, true).into_iter().filter(|(path, _)| holds(path)) {
-            let source = self.folder.join(&path);
-            if !place.exists() {
-                copy_new(&source, &place)?;
-            } else if fs::read(&source)? != fs::read(&place)? {
-                kept.push(place.display().to_string());
-            }
+        for (path, place) in &places {
+            kept.extend(restore_file(&self.folder.join(path), place)?);
         }
         let policies = config.policy_folder();
         let prefix = format!("{POLICIES}/");
         let files = manifest.files.iter().filter_map(|file| file.path.strip_prefix(&prefix));
         for path in files {
-            let place = policies.join(path);
-            if place.exists() {
-                kept.push(place.display().to_string());
-            } else {
-                copy_new(&self.folder.join(POLICIES).join(path), &place)?;
-            }
+            let source = self.folder.join(POLICIES).join(path);
+            kept.extend(restore_file(&source, &policies.join(path))?);
         }
         if holds_one {
             // Opening it brings its schema up to date.
@@ -210,6 +205,40 @@ impl Restore {
         );
         self.installation.output().record(&shown, &text)
     }
+}
+
+/// Refuses key files that lack a key of the copy: they would not open what is restored. A file that has newer keys
+/// beside those of the copy may stay.
+fn refuse_other_keys(folder: &Path, places: &[(String, PathBuf)]) -> Result<(), Failure> {
+    let keys = places.iter().filter(|(path, _)| Path::new(path).starts_with(KEYS));
+    for (path, place) in keys.filter(|(_, place)| place.exists()) {
+        let copied = Zeroizing::new(fs::read(folder.join(path))?);
+        let there = Zeroizing::new(fs::read(place)?);
+        let is_there = |key: &[u8]| lines(&there).any(|line| line == key);
+        if !lines(&copied).all(is_there) {
+            return Err(format!(
+                "`{}` lacks a key of the copy: move it away first; nothing was restored",
+                place.display()
+            )
+            .into());
+        }
+    }
+    Ok(())
+}
+
+/// The lines of a key file that are not blank.
+fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty())
+}
+
+/// Copies a file, unless there is one in its place already. Gives that place if it holds another file.
+fn restore_file(from: &Path, to: &Path) -> Result<Option<String>, Failure> {
+    if !to.exists() {
+        copy_new(from, to)?;
+        return Ok(None);
+    }
+    let differs = fs::read(from)? != fs::read(to)?;
+    Ok(differs.then(|| to.display().to_string()))
 }
 
 /// Refuses a database whose key is neither here nor in the copy: a new key in its place would not open it.

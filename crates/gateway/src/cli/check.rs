@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use self::trust::CheckedRule;
 use super::{
     Failure, Installation,
+    policy::unknown_approvers,
     providers::{NO_PROVIDER, reach, status_of},
 };
 use crate::{
@@ -50,28 +51,34 @@ impl Check {
         let exposed = secrets::exposed(&config);
         let unreadable = node.app.providers.unreadable().await?;
         let (set, _) = node.app.policies.policy_set();
+        let restart = boot::needing_restart(&config);
         let many = config.mcp.told_of_many(node.app.providers.count_tools());
+        let warnings = warnings(&config, &node, &set).await?;
         let shown = json!({
             "database": database_json(&durability),
             "exposed_keys": exposed,
             "many_tools": many,
+            "needing_restart": restart,
             "login": issuers.iter().map(login::to_json).collect::<Vec<_>>(),
             "policy_set": set.version(),
             "policy_errors": errors,
             "providers": providers.iter().map(|it| provider_json(it, &recalled)).collect::<Vec<_>>(),
             "trust": trusted.iter().map(CheckedRule::to_json).collect::<Vec<_>>(),
             "unreadable": unreadable.iter().map(unreadable_json).collect::<Vec<_>>(),
+            "warnings": warnings,
         });
         let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| exposed_text(file)));
-        text.extend(policies_text(&set, &errors));
+        text.extend(restart_text(&restart));
+        text.extend(policies_text(&set, &errors, &config.policy_folder()));
         text.extend(providers_text(&providers, &config, &recalled));
         text.extend(many.map(|many| format!("mcp         {many}")));
         text.extend(trusted.iter().flat_map(CheckedRule::to_text));
         text.extend(issuers.iter().map(login::to_text));
         text.extend(counters_text(&config, &node)?);
         text.extend(unreadable.iter().map(unreadable_text));
+        text.extend(warnings.iter().map(|warning| format!("warning     {warning}")));
         self.installation.output().record(&shown, &text.join("\n"))?;
         node.store.close().await;
         let wrong = [
@@ -90,10 +97,25 @@ impl Check {
     }
 }
 
+/// Warnings about unknown groups of approvers, and about exceptions of DLP for unknown tools.
+async fn warnings(config: &Config, node: &Node, set: &PolicySet) -> Result<Vec<String>, Failure> {
+    let approvers = unknown_approvers(set, config, &node.store).await?;
+    let approvers = approvers.iter().map(|(it, text)| format!("the policy `{}`: {text}", it.id));
+    let slugs: Vec<&str> = config.providers.iter().map(|it| it.slug.as_str()).collect();
+    Ok(approvers.chain(config.dlp.idle_allows(&slugs)).collect())
+}
+
 /// The policies of the folder, or those that were last in force if it does not load.
-fn policies_text(set: &PolicySet, errors: &[PolicyError]) -> Vec<String> {
+fn policies_text(set: &PolicySet, errors: &[PolicyError], folder: &Path) -> Vec<String> {
     let built_in = set.records().iter().filter(|record| record.builtin).count();
     let written = set.records().len() - built_in;
+    if written == 0 && !folder.exists() {
+        let folder = folder.display();
+        return vec![format!(
+            "policies    there is no folder `{folder}` yet, and `serve` does not start without one; \
+             `portcullis policy init` makes it"
+        )];
+    }
     let mut text = vec![format!("policies    {written}, built in {built_in}: {}", set.version())];
     if !errors.is_empty() {
         let kept = "they were last in force; the folder as it is would not be loaded:";
@@ -103,6 +125,14 @@ fn policies_text(set: &PolicySet, errors: &[PolicyError]) -> Vec<String> {
         text.push("            no active policy: every call would be denied".to_owned());
     }
     text
+}
+
+/// Settings that the node which serves here has not taken.
+fn restart_text(changed: &[String]) -> Option<String> {
+    let names = changed.join(", ");
+    let text =
+        format!("settings    changed since the node here started, which needs a restart: {names}");
+    (!changed.is_empty()).then_some(text)
 }
 
 fn exposed_text(file: &Path) -> String {

@@ -4,11 +4,11 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use portcullis_core::tool::ProviderSlug;
+use portcullis_core::{did_you_mean, tool::ProviderSlug};
 use portcullis_faces::client_settings::{ClientEntry, McpClient};
 
 use super::{Failure, Installation};
-use crate::config::{self, Server};
+use crate::config::{self, Config, Server};
 
 /// The variable from which clients take the token, unless another is named.
 const TOKEN: &str = "PORTCULLIS_TOKEN";
@@ -52,6 +52,7 @@ impl ClientConfig {
     /// Prints the settings; nothing of them is secret.
     pub(super) fn run(self) -> Result<(), Failure> {
         let config = self.installation.own_config()?;
+        self.check_provider(&config)?;
         let origin = match &self.installation.remote.url {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
@@ -66,6 +67,19 @@ impl ClientConfig {
         let url = format!("{origin}{path}");
         let entry = ClientEntry { name: &name, url: &url, token: Some(&self.token_env) };
         self.installation.output().line(&self.client.settings(&entry))
+    }
+
+    /// Rejects a provider that a configuration does not declare. Without one, and of a gateway elsewhere, the
+    /// providers are not known.
+    fn check_provider(&self, config: &Config) -> Result<(), Failure> {
+        let is_known = config.is_given && self.installation.remote.url.is_none();
+        let Some(slug) = self.provider.as_ref().filter(|_| is_known) else { return Ok(()) };
+        let declared = || config.providers.iter().map(|provider| provider.slug.as_str());
+        if declared().any(|known| known == slug.as_str()) {
+            return Ok(());
+        }
+        let nearest = did_you_mean(slug.as_str(), declared());
+        Err(format!("the configuration declares no provider `{slug}`{nearest}").into())
     }
 }
 

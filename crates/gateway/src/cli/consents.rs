@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure,
-    of_org::{OfOrg, values},
+    of_org::{OfOrg, Search, values},
     remote::RemoteGateway,
 };
 use crate::boot::Office;
@@ -16,6 +16,8 @@ use crate::boot::Office;
 pub(super) enum Consents {
     /// List what the people of an org let OAuth clients do
     List {
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -31,17 +33,39 @@ pub(super) enum Consents {
 impl Consents {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { of } => {
+            Self::List { search, of } => {
+                let only = search.parameter();
                 let records = of.named(
                     "principal_id",
-                    async |gateway| gateway.list("/v1/consents", &[]).await,
-                    async |office, org| Ok(values(office.shell.consents(org.id).await?)),
+                    async |gateway| gateway.list("/v1/consents", only.as_slice()).await,
+                    async |office, org| {
+                        Ok(values(office.shell.consents(org.id, search.text()).await?))
+                    },
                 );
-                let columns = ["id", "principal_name", "client", "endpoint", "scope", "renewed_at"];
-                of.installation.output().table(&records.await?, &columns)
+                let mut records = records.await?;
+                records.iter_mut().for_each(name_client);
+                let columns = [
+                    "id",
+                    "principal_name",
+                    "client_name",
+                    "client_id",
+                    "endpoint",
+                    "scope",
+                    "renewed_at",
+                ];
+                of.installation.output().table(&records, &columns)
             }
             Self::Withdraw { consent, of } => withdraw(consent, &of).await,
         }
+    }
+}
+
+/// Adds the parts of the client as members of their own, which fit a table.
+fn name_client(consent: &mut Value) {
+    let [name, id] = ["/client/name", "/client/id"].map(|part| consent.pointer(part).cloned());
+    if let Value::Object(members) = consent {
+        let parts = [("client_name", name), ("client_id", id)];
+        members.extend(parts.map(|(part, value)| (part.to_owned(), json!(value))));
     }
 }
 

@@ -20,6 +20,31 @@ pub(super) struct OfOrg {
     pub(super) installation: Installation,
 }
 
+/// Option of a list that is searched.
+#[derive(Args)]
+pub(super) struct Search {
+    /// Only those in whose names, addresses or labels a word begins so, in any case
+    #[arg(long = "search", value_name = "TEXT", value_parser = short)]
+    text: Option<String>,
+}
+
+impl Search {
+    pub(super) fn text(&self) -> Option<&str> {
+        self.text.as_deref()
+    }
+
+    /// As a parameter of the API, if there is one.
+    pub(super) fn parameter(&self) -> Option<(&'static str, &str)> {
+        Some(("q", self.text()?))
+    }
+}
+
+/// A text as the API takes it in a search.
+fn short(text: &str) -> Result<String, &'static str> {
+    let fits = !text.is_empty() && text.chars().count() <= 64;
+    if fits { Ok(text.to_owned()) } else { Err("it has to be 1 to 64 characters long") }
+}
+
 impl OfOrg {
     /// Acts on the gateway that is named; otherwise on the org of the installation.
     pub(super) async fn act<T>(
@@ -58,15 +83,15 @@ impl OfOrg {
             Ok((names.collect(), remotely(gateway).await?))
         };
         let here = async |office: &Office, org: Org| {
-            let known = office.shell.principals(org.id).await?;
+            let known = office.shell.principals(org.id, None).await?;
             let names = known.into_iter().map(|it| (it.id.to_string(), it.name));
             Ok((names.collect(), here(office, org).await?))
         };
         let (names, mut records): (BTreeMap<String, String>, Vec<Value>) =
             self.act(remotely, here).await?;
         for record in &mut records {
-            let of = text(record, id);
-            let name = of.and_then(|of| names.get(&of).cloned().or(Some(of)));
+            let (of, told) = (text(record, id), text(record, "principal_name"));
+            let name = of.and_then(|of| names.get(&of).cloned().or(told).or(Some(of)));
             if let Value::Object(members) = record {
                 members.insert("principal_name".to_owned(), json!(name));
             }

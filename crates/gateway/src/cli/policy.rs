@@ -19,6 +19,7 @@ use portcullis_app::{FolderFiles, PolicyFolder, Workbench};
 use portcullis_core::policy::{PolicyError, PolicyFile, PolicySet};
 use serde_json::Value;
 
+pub(super) use self::validate::unknown_approvers;
 use super::{Failure, Installation, output::Output};
 use crate::{
     boot::{self, ToolSource},

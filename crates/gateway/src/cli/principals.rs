@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
-    of_org::OfOrg,
+    of_org::{OfOrg, Search},
     remote::{RemoteGateway, body, principal_of},
 };
 use crate::boot::Office;
@@ -85,6 +85,8 @@ pub(super) enum Principals {
     Key(keys::Keys),
     /// List everybody in an org
     List {
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -187,7 +189,7 @@ impl Principals {
                 whom.change(|_| Ok(patch), text).await
             }
             Self::Key(keys) => keys.run().await,
-            Self::List { of } => list(&of).await,
+            Self::List { search, of } => list(&search, &of).await,
         }
     }
 }
@@ -218,13 +220,15 @@ fn patch_body(patch: PrincipalPatch) -> Value {
     body(json!({ "role": role, "scopes": scopes, "groups": groups, "disabled": disabled }))
 }
 
-async fn list(of: &OfOrg) -> Result<(), Failure> {
+async fn list(search: &Search, of: &OfOrg) -> Result<(), Failure> {
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
-        let answer = gateway.list("/v1/principals", &[]).await?;
+        let answer = gateway.list("/v1/principals", search.parameter().as_slice()).await?;
         answer.iter().map(|answer| principal_of(answer, org)).collect::<Result<Vec<_>, _>>()
     };
-    let here = async |office: &Office, org: Org| Ok(office.shell.principals(org.id).await?);
+    let here = async |office: &Office, org: Org| {
+        Ok(office.shell.principals(org.id, search.text()).await?)
+    };
     let records: Vec<Value> = of.act(remotely, here).await?.iter().map(record).collect();
     let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
     of.installation.output().table(&records, &columns)

@@ -129,7 +129,8 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
     let office = Office::open(config).await?;
     let made = async {
         let org = office.shell.org(ORG).await?;
-        let known = office.shell.principals(org.id).await?.into_iter().find(|it| it.name == PERSON);
+        let known =
+            office.shell.principals(org.id, None).await?.into_iter().find(|it| it.name == PERSON);
         let person = if let Some(person) = known {
             person
         } else {
@@ -161,7 +162,7 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
         Ok(org) => org,
         Err(_) => shell.create_org(ORG, Plan::Pro).await?,
     };
-    let known = shell.principals(org.id).await?.into_iter().find(|who| who.name == AGENT);
+    let known = shell.principals(org.id, None).await?.into_iter().find(|who| who.name == AGENT);
     let scopes: ScopeSet = [
         Scope::McpsRead,
         Scope::McpsInvoke,

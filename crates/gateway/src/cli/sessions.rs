@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     Failure, Installation,
-    of_org::{OfOrg, values},
+    of_org::{OfOrg, Search, values},
     remote::RemoteGateway,
 };
 use crate::boot::Office;
@@ -20,6 +20,8 @@ pub(super) enum Sessions {
         /// Only those of this person: id (`usr_…`) or name
         #[arg(long)]
         principal: Option<String>,
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -35,19 +37,20 @@ pub(super) enum Sessions {
 impl Sessions {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { principal, of } => list(principal.as_deref(), &of).await,
+            Self::List { principal, search, of } => list(principal.as_deref(), &search, &of).await,
             Self::End { session, installation } => end(session, &installation).await,
         }
     }
 }
 
-async fn list(principal: Option<&str>, of: &OfOrg) -> Result<(), Failure> {
+async fn list(principal: Option<&str>, search: &Search, of: &OfOrg) -> Result<(), Failure> {
     let remotely = async |gateway: &RemoteGateway| {
         let principal = match principal {
             Some(named) => Some(gateway.principal(named).await?.id.to_string()),
             None => None,
         };
-        let only: Vec<_> = principal.iter().map(|id| ("principal", id.as_str())).collect();
+        let principal = principal.iter().map(|id| ("principal", id.as_str()));
+        let only: Vec<_> = principal.chain(search.parameter()).collect();
         gateway.list("/v1/sessions", &only).await
     };
     let here = async |office: &Office, org: Org| {
@@ -56,7 +59,7 @@ async fn list(principal: Option<&str>, of: &OfOrg) -> Result<(), Failure> {
             Some(who) => Some(office.shell.principal_of(Some(&named), who).await?.id),
             None => None,
         };
-        let sessions = office.shell.sessions(org.id, principal).await?;
+        let sessions = office.shell.sessions(org.id, principal, search.text()).await?;
         Ok(values(sessions.into_iter().map(SessionView::from)))
     };
     let columns = ["id", "principal_name", "method", "created_at", "last_seen_at", "ends_at"];

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 
 use super::{
     Failure, Installation,
-    of_org::OfOrg,
+    of_org::{OfOrg, Search},
+    output::Output,
     remote::{RemoteGateway, body},
 };
 use crate::{boot::Office, config::seconds};
@@ -30,6 +31,8 @@ pub(super) enum Tokens {
     Create(Box<Create>),
     /// List the tokens of an org; never the tokens themselves
     List {
+        #[command(flatten)]
+        search: Search,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -85,8 +88,8 @@ impl Tokens {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Create(create) => create.run().await,
-            Self::List { of } => {
-                let records = list(&of).await?;
+            Self::List { search, of } => {
+                let records = list(&search, &of).await?;
                 let columns = [
                     "id",
                     "principal_name",
@@ -137,7 +140,7 @@ impl Create {
         };
         let made = self.installation.with_office(create).await?;
         let output = self.installation.output();
-        output.note(&format!("scopes: {}", made.record.scopes));
+        tell_scopes(output, &made.record.scopes.to_string());
         if !made.unnamed.is_empty() {
             output.note(&format!("only if named in `--scopes`: {}", made.unnamed));
         }
@@ -167,7 +170,7 @@ impl Create {
         let token = answer.get("token").cloned().unwrap_or_default();
         let output = self.installation.output();
         let scopes = answer.get("scopes").and_then(Value::as_str).unwrap_or_default();
-        output.note(&format!("scopes: {scopes}"));
+        tell_scopes(output, scopes);
         let text = token.as_str().unwrap_or_default().to_owned();
         if let Value::Object(members) = &mut shown {
             members.insert("token".to_owned(), token);
@@ -176,14 +179,22 @@ impl Create {
     }
 }
 
-async fn list(of: &OfOrg) -> Result<Vec<Value>, Failure> {
+/// Tells the scopes of a new token, and what it means to have none.
+fn tell_scopes(output: Output, scopes: &str) {
+    output.note(&format!("scopes: {scopes}"));
+    if scopes.is_empty() {
+        output.warn("the token has no scope: it can call nothing; make another with `--scopes`");
+    }
+}
+
+async fn list(search: &Search, of: &OfOrg) -> Result<Vec<Value>, Failure> {
     let remotely = async |gateway: &RemoteGateway| {
         let org = gateway.org_id().await?;
-        let all = gateway.list("/v1/tokens", &[]).await?;
+        let all = gateway.list("/v1/tokens", search.parameter().as_slice()).await?;
         Ok(all.iter().map(|answer| record_of_answer(answer, org)).collect())
     };
     let here = async |office: &Office, org: Org| {
-        Ok(office.shell.tokens(org.id).await?.iter().map(record).collect())
+        Ok(office.shell.tokens(org.id, search.text()).await?.iter().map(record).collect())
     };
     of.named("principal", remotely, here).await
 }

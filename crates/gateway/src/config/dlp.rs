@@ -10,6 +10,7 @@ use std::{
 
 use portcullis_app::{self as app, WhenUnavailable};
 use portcullis_core::{
+    did_you_mean,
     dlp::{
         Actions, Allow, Category, Custom, DetectorSettings, Engine, Floor, Gitleaks, Limits, Mask,
         Settings,
@@ -134,6 +135,14 @@ impl Dlp {
         Engine::new(&settings).map_err(|error| error.to_string())
     }
 
+    /// The exceptions that allow nothing, because no tool of these providers fits their `tool`.
+    pub(crate) fn idle_allows(&self, slugs: &[&str]) -> Vec<String> {
+        let named = (1..).zip(self.allow.iter().map(|allow| allow.tool.as_deref()));
+        let idle = named.filter_map(|(number, tool)| Some((number, without_tool(tool?, slugs)?)));
+        idle.map(|(number, why)| format!("`dlp.allow` entry {number} allows nothing: {why}"))
+            .collect()
+    }
+
     /// The engine, and the detector outside if there is one.
     pub(crate) fn load(&self, outbound: &upstream::Outbound) -> Result<app::Dlp, String> {
         let external = self.external.as_ref().map(|external| external.declare(outbound));
@@ -177,6 +186,26 @@ impl External {
             },
         })
     }
+}
+
+/// Reason that the `tool` of an exception fits no tool of these providers, if that is certain.
+fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
+    let (start, is_pattern) = tool.split_once('*').map_or((tool, false), |(it, _)| (it, true));
+    let provider = match start.split_once(':') {
+        Some((provider, _)) => provider,
+        None if !is_pattern => {
+            return Some(format!("`{tool}` is no id of a tool, such as `github:get_issue`"));
+        }
+        None if start.is_empty() || slugs.iter().any(|slug| slug.starts_with(start)) => {
+            return None;
+        }
+        None => start,
+    };
+    if slugs.contains(&provider) {
+        return None;
+    }
+    let nearest = did_you_mean(provider, slugs.iter().copied());
+    Some(format!("`{tool}` names no provider of the configuration{nearest}"))
 }
 
 fn rules(file: &Path) -> Result<Gitleaks, String> {
@@ -268,6 +297,27 @@ mod tests {
         let limits = dlp(page).limits;
 
         assert_eq!(format!("{limits:?}"), format!("{:?}", Limits::default()));
+    }
+
+    #[test]
+    fn an_exception_for_a_tool_that_no_provider_can_have_is_told() {
+        for (tool, wanted) in [
+            ("github:get_issue", None),
+            ("github:*", None),
+            ("git*", None),
+            ("*", None),
+            ("*:get_*", None),
+            ("githbu:get_issue", Some("no provider of the configuration (did you mean `github`?)")),
+            ("slack:*", Some("`slack:*` names no provider of the configuration")),
+            ("slack*", Some("`slack*` names no provider of the configuration")),
+            ("get_issue", Some("`get_issue` is no id of a tool")),
+        ] {
+            let told = dlp(&format!("[[dlp.allow]]\ntool = \"{tool}\"")).idle_allows(&["github"]);
+
+            let found = told.first().map(String::as_str);
+            assert_eq!(found.is_some(), wanted.is_some(), "{tool}: {told:?}");
+            assert!(found.unwrap_or_default().contains(wanted.unwrap_or_default()), "{told:?}");
+        }
     }
 
     #[test]

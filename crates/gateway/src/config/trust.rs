@@ -304,6 +304,19 @@ impl TrustEntry {
         }
     }
 
+    /// True if the roles or the expectations of the rule name this group.
+    pub(crate) fn names_group(&self, group: &str) -> bool {
+        let claim = self.groups_from.as_deref().unwrap_or(LoginClaims::GROUPS);
+        let roles_from = self.roles_from.as_deref().unwrap_or(DEFAULT_ROLES_FROM);
+        let of_roles = self.roles.iter().flat_map(BTreeMap::keys).filter(|_| roles_from == claim);
+        let expected = self.expects.get(claim).and_then(Value::as_str).into_iter();
+        let names = |pattern: &str| {
+            let pattern: Result<Pattern, _> = pattern.parse();
+            pattern.is_ok_and(|it| it != Pattern::Any && it.matches(group))
+        };
+        of_roles.map(String::as_str).chain(expected).any(names)
+    }
+
     fn login(&self) -> Result<LoginClaims, String> {
         let claim = self.groups_from.as_deref().unwrap_or(LoginClaims::GROUPS);
         let groups_from = claim.parse().map_err(in_key("groups_from"))?;

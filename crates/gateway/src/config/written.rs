@@ -5,14 +5,31 @@ use std::{
     fmt,
 };
 
-use toml::{Table, Value};
+use serde::Deserialize;
+use toml::{Spanned, Table, Value};
 
 /// The one table that is read again while the gateway runs.
 const RELOADED: &str = "dlp";
 
 /// The settings of a file. They may hold secrets, so they are not printed.
 #[derive(Clone, Default)]
-pub(crate) struct Written(Table);
+pub(crate) struct Written {
+    table: Table,
+    /// The slugs of the providers, each with its line.
+    slugs: Vec<(String, usize)>,
+}
+
+/// The slugs of a file with their places.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Slugs {
+    providers: Vec<Slug>,
+}
+
+#[derive(Deserialize)]
+struct Slug {
+    slug: Spanned<String>,
+}
 
 impl fmt::Debug for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,20 +40,33 @@ impl fmt::Debug for Written {
 impl Written {
     /// Those of a text that was read as a configuration before.
     pub(super) fn of(text: &str) -> Self {
-        Self(text.parse().unwrap_or_default())
+        let found: Slugs = toml::from_str(text).unwrap_or_default();
+        let placed = |Slug { slug }: Slug| {
+            let before = text.get(..slug.span().start).unwrap_or_default();
+            (slug.into_inner(), before.matches('\n').count() + 1)
+        };
+        let slugs = found.providers.into_iter().map(placed).collect();
+        Self { table: text.parse().unwrap_or_default(), slugs }
+    }
+
+    /// The lines on which the file gives providers this slug.
+    pub(super) fn lines_of(&self, slug: &str) -> Vec<String> {
+        let lines = self.slugs.iter().filter(|(name, _)| name == slug);
+        lines.map(|(_, line)| line.to_string()).collect()
     }
 
     /// `[dlp]`.
     pub(crate) fn dlp(&self) -> Option<&Value> {
-        self.0.get(RELOADED)
+        self.table.get(RELOADED)
     }
 
     /// Settings that are others in `now`, and that a running node does not take: `server.listen`,
     /// `providers.github`.
     pub(crate) fn needing_restart(&self, now: &Self) -> Vec<String> {
-        let names: BTreeSet<&String> = self.0.keys().chain(now.0.keys()).collect();
+        let (before, now) = (&self.table, &now.table);
+        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
         let names = names.into_iter().filter(|name| *name != RELOADED);
-        names.flat_map(|name| changed(name, self.0.get(name), now.0.get(name))).collect()
+        names.flat_map(|name| changed(name, before.get(name), now.get(name))).collect()
     }
 }
 
@@ -62,6 +92,15 @@ fn parts(value: Option<&Value>) -> BTreeMap<String, &Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slugs_are_placed_by_their_lines() {
+        let text = "data_dir = \"ä\"\n[[providers]]\nslug = \"a\"\ncommand = [\"x\"]\n\
+                    [[providers]]\nslug = \"b\"\n[[providers]]\nname = \"A\"\nslug = \"a\"\n";
+        for (slug, lines) in [("a", &["3", "9"][..]), ("b", &["6"]), ("c", &[])] {
+            assert_eq!(Written::of(text).lines_of(slug), lines, "{slug}");
+        }
+    }
 
     #[test]
     fn what_changed_is_named_by_table_and_key_or_slug() {

@@ -129,6 +129,29 @@ async fn nothing_is_restored_over_what_is_there_or_from_a_damaged_copy() {
     assert!(unfinished.contains("was not finished"), "{unfinished}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn other_keys_stop_a_restore_and_equal_files_are_not_told() {
+    let (mut gateway, _) = used().await;
+    let to = gateway.folder().join("copy").to_string_lossy().into_owned();
+    gateway.admin(&["backup", &to, "--keys"]);
+    gateway.stop();
+    for name in ["portcullis.db", "portcullis.db-wal", "portcullis.db-shm"] {
+        // SQLite may have removed the files beside it.
+        drop(fs::remove_file(gateway.folder().join(name)));
+    }
+    let key = gateway.folder().join("key");
+    let own = fs::read_to_string(&key).expect("a key");
+    fs::write(&key, format!("{}=\n", "A".repeat(43))).expect("a file");
+
+    let (_, other) = failure(&gateway, &["restore", &to]).await;
+    let is_untouched = !gateway.folder().join("portcullis.db").exists();
+    fs::write(&key, own).expect("a file");
+    let restored = gateway.admin(&["restore", &to]);
+
+    assert!(other.contains("key` lacks a key of the copy") && is_untouched, "{other}");
+    assert_eq!(restored["kept"], json!([]), "{restored}");
+}
+
 #[tokio::test]
 async fn postgresql_is_left_to_its_own_tools() {
     let config = "[database]\nurl = \"postgres://portcullis@db.example/portcullis\"";

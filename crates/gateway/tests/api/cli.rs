@@ -87,6 +87,18 @@ async fn client_config_takes_only_what_can_be_the_name_of_a_variable() {
     }
 }
 
+#[tokio::test]
+async fn client_config_of_a_provider_that_is_not_declared_names_the_nearest() {
+    let gateway = gateway().sample().prepare();
+
+    for (slug, wanted) in [
+        ("smaple", "declares no provider `smaple` (did you mean `sample`?)"),
+        ("other", "declares no provider `other`"),
+    ] {
+        assert_fails(&gateway, &["client-config", "--provider", slug], 1, wanted).await;
+    }
+}
+
 fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
     let mut command = vec!["token", "create", "--principal", &who.id];
     command.extend(more);
@@ -145,6 +157,8 @@ async fn a_new_token_is_told_with_its_scopes_and_with_those_that_have_to_be_name
 
     let usual = run(&gateway, &ana).await;
     let named = run(&gateway, &[&ana[..], &["--scopes", "approvals:decide"]].concat()).await;
+    gateway.admin(&["principal", "create", "okta", "--type", "service", "--scopes", "scim"]);
+    let without = run(&gateway, &["token", "create", "--principal", "okta"]).await;
 
     let token = String::from_utf8_lossy(&usual.stdout);
     let usual = String::from_utf8_lossy(&usual.stderr);
@@ -154,6 +168,9 @@ async fn a_new_token_is_told_with_its_scopes_and_with_those_that_have_to_be_name
     assert_eq!(token.trim().lines().count(), 1, "standard output is the token alone");
     let named = String::from_utf8_lossy(&named.stderr);
     assert_eq!(named.trim(), "scopes: approvals:decide");
+    let without = String::from_utf8_lossy(&without.stderr);
+    assert!(without.contains("warning: the token has no scope"), "{without}");
+    assert!(without.contains("only if named in `--scopes`: scim"), "{without}");
 }
 
 #[tokio::test]

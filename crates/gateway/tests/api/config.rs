@@ -63,7 +63,7 @@ async fn a_provider_that_is_declared_wrongly_is_refused_with_what_to_change() {
         (gateway().stdio("A B", &["x"], ""), "A B"),
         (stdio("url = \"https://x\""), "url"),
         (stdio("auth = \"api_key\""), "env"),
-        (stdio("").stdio("a", &["x"], ""), "twice"),
+        (stdio("").stdio("a", &["x"], ""), "`a` is declared twice (lines "),
         (stdio("org = \"acme\""), "`a`"),
         (http("auth = \"oauth2\"\napi_key = \"x\""), "api_key"),
         (gateway().http("a", "ftp://127.0.0.1", ""), "`a`"),

@@ -311,6 +311,8 @@ async fn a_page_that_is_open_ends_with_its_session() {
     let list = member.open("/console/sessions").await;
     let token = hidden(&list, "form_token");
     let path = link_of_action(&list, "/console/sessions/");
+    let shown = list.text.contains("href=\"/console/events?actor=usr_");
+    assert!(shown && list.text.contains("\">Mia</a>"), "{}", list.text);
 
     member.submit(&path, &[("form_token", &token)]).await;
 

@@ -68,6 +68,23 @@ fn a_command_without_a_configuration_says_so_first() {
 }
 
 #[test]
+fn files_that_are_made_without_a_configuration_are_told_with_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+
+    let key = portcullis(folder.path(), &["key", "new"]);
+    let policies = portcullis(folder.path(), &["policy", "init"]);
+    let elsewhere = portcullis(folder.path(), &["key", "new", "elsewhere"]);
+
+    for made in [&key, &policies] {
+        let told = stderr_of(made);
+        assert!(made.status.success(), "{told}");
+        let wanted = "no configuration was named: the data folder is `portcullis-data`";
+        assert!(told.contains(wanted), "{told}");
+    }
+    assert_eq!(stderr_of(&elsewhere), "");
+}
+
+#[test]
 fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong() {
     let folder = tempfile::tempdir().unwrap();
     let binary = env!("CARGO_BIN_EXE_portcullis");
@@ -94,6 +111,8 @@ fn the_keys_and_policies_that_a_configuration_names_are_made_where_they_belong()
         "{}",
         stderr_of(&ungoverned)
     );
+    let told = String::from_utf8_lossy(&ungoverned.stdout);
+    assert!(told.contains("yet, and `serve` does not start without one"), "{told}");
     assert!(begun.status.success(), "{}", stderr_of(&begun));
     assert!(checked.status.success(), "{}", stderr_of(&checked));
 }

@@ -140,6 +140,33 @@ async fn strict_validation_takes_warnings_for_errors() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn approvers_whom_nobody_knows_and_exceptions_for_nothing_are_warned_of() {
+    let asks =
+        "@id(\"asks\") @reason(\"ask\") @require_approval(\"approvers=staff,finance,treasury\")
+forbid (principal, action == Mcp::Action::\"sample:create_note\", resource);";
+    let config = "[[trust]]\nname = \"idp\"\norg = \"acme\"\nissuer = \"https://idp.example\"\n\
+        audience = \"gate\"\nmatch = { tenant = \"acme\" }\nuser_from = \"sub\"\n\
+        roles = { finance = \"admin\", \"*\" = \"member\" }\n\
+        jwks_url = \"https://127.0.0.1:9/keys\"\nallow_private = true\n\
+        [[dlp.allow]]\nreason = \"misspelt\"\ntool = \"smaple:echo\"";
+    let gateway = gateway().sample().policies(asks).config(config).prepare();
+    gateway.org("acme", &[]);
+    gateway.admin(&["principal", "create", "ana", "--org", "acme"]);
+    gateway.admin(&["principal", "set-groups", "ana", "staff"]);
+
+    let checked = run(&gateway, &["check"]).await;
+    let strict = run(&gateway, &["policy", "validate", "--strict"]).await;
+
+    let checked = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert_eq!(checked.matches("no principal is in the group").count(), 1, "{checked}");
+    assert!(checked.contains("the policy `asks`: no principal is in the group `treasury`"));
+    assert!(checked.contains("`dlp.allow` entry 1 allows nothing"), "{checked}");
+    assert!(checked.contains("(did you mean `sample`?)"), "{checked}");
+    let text = assert_printed(&strict, 1, "`asks`: no principal is in the group `treasury`");
+    assert!(!text.contains("`finance`") && !text.contains("`staff`"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() {
     let named = "@id(\"hers\") permit (principal == Mcp::User::\"ana\", action, resource);";
     let desk = Desk::with(named);
@@ -255,6 +282,11 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     assert!(!starter.contains("resource.read_only"), "a hint permits nothing: {starter}");
     desk.says("init", 1, "exists").await;
     desk.says("list", 0, "sample-no-destruction-by-services").await;
+    desk.says("init --add sample", 1, "nothing was written").await;
+    assert!(
+        !desk.policies("sample.cedar").exists() && !desk.policies("tests/sample.yaml").exists()
+    );
+    desk.says("validate", 0, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -272,6 +304,18 @@ async fn init_adds_a_provider_beside_what_is_there() {
     desk.write("services.cedar", &permit.join("\n"));
     desk.says("validate", 0, "4 active").await;
     desk.says("init --add other", 1, "no tools of a provider `other`").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn init_lets_service_accounts_read_if_it_is_told_to() {
+    let desk = Desk::with(POLICIES);
+
+    desk.says("init --add sample --services-read", 0, "").await;
+
+    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
+    assert!(added.contains("\n@id(\"sample-services-read\")\n"), "{added}");
+    assert!(!added.contains("may use nothing here yet"), "{added}");
+    desk.says("validate", 0, "4 active").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -23,6 +23,8 @@ struct Words {
     last: VecDeque<String>,
     /// Lines between them that are not kept.
     left_out: usize,
+    /// The lines are those of a Python traceback, of which the last one names the error.
+    traceback: bool,
     end: Option<ExitStatus>,
     unstarted: Option<String>,
 }
@@ -39,11 +41,13 @@ impl LastWords {
 
     /// The child wrote a line, which is shown with control characters spelled.
     pub(super) fn record_line(&self, line: &str) {
-        if line.trim().is_empty() {
+        // Marks below a line of code say nothing without it.
+        if line.trim().chars().all(|letter| "^~ ".contains(letter)) {
             return;
         }
         let mut words = self.words();
-        let line = line.trim().chars().take(LONGEST).collect();
+        words.traceback |= line.contains("Traceback (most recent call last)");
+        let line: String = line.trim().chars().take(LONGEST).collect();
         if words.first.len() < FIRST {
             words.first.push(line);
             return;
@@ -76,6 +80,10 @@ impl LastWords {
             (None, Some(signal)) => format!("the program was ended by signal {signal}"),
             (None, None) => "the program ended".to_owned(),
         };
+        let error = words.last.back().or(words.first.last()).filter(|_| words.traceback);
+        if let Some(error) = error {
+            told = format!("{told}: {error}");
+        }
         if !words.first.is_empty() {
             let gap = (words.left_out > 0).then(|| "…".to_owned());
             let lines = words.first.iter().chain(&gap).chain(&words.last);
@@ -104,6 +112,18 @@ mod tests {
             words.sentence().unwrap(),
             "the program ended with exit code 7; its words: line 0 ⏎ line 1 ⏎ line 2 ⏎ line 3 ⏎ … ⏎ line 6 ⏎ \
              line 7 ⏎ line 8 ⏎ line 9 ⏎ line 10 ⏎ line 11"
+        );
+
+        words.forget();
+        let traceback = "Traceback (most recent call last):\n  File \"a.py\", line 1\n    b.c\n    ~^^\nKeyError: 'c'";
+        for line in traceback.lines() {
+            words.record_line(line);
+        }
+        words.ended(Some(ExitStatus::from_raw(1 << 8)));
+        assert_eq!(
+            words.sentence().unwrap(),
+            "the program ended with exit code 1: KeyError: 'c'; its words: Traceback (most recent call last): ⏎ \
+             File \"a.py\", line 1 ⏎ b.c ⏎ KeyError: 'c'"
         );
 
         words.forget();

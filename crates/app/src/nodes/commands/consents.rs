@@ -13,13 +13,17 @@ use crate::authorization::ConsentView;
 const PAGE: u32 = 500;
 
 impl Shell {
-    /// The consents of an org, by id.
+    /// The consents of an org, by id; only those that `search` finds, if it is given.
     ///
     /// # Errors
     /// A failure of the store.
-    pub async fn consents(&self, org: OrgId) -> Result<Vec<ConsentView>, ShellError> {
+    pub async fn consents(
+        &self,
+        org: OrgId,
+        search: Option<&str>,
+    ) -> Result<Vec<ConsentView>, ShellError> {
         let mut all = Vec::new();
-        let mut page = ConsentPage { limit: PAGE, ..ConsentPage::default() };
+        let mut page = ConsentPage { search, limit: PAGE, ..ConsentPage::default() };
         loop {
             let found = self.store.list_consents(org, page).await?;
             page.after = found.last().map(|last| last.id);

@@ -36,17 +36,18 @@ impl Shell {
     }
 
     /// The browser sessions of the org that have not ended, by their beginning; only those of one
-    /// principal, if it is named.
+    /// principal, or those that `search` finds, if it is given.
     pub async fn sessions(
         &self,
         org: OrgId,
         principal_id: Option<PrincipalId>,
+        search: Option<&str>,
     ) -> Result<Vec<BrowserSession>, ShellError> {
         let mut all = Vec::new();
         let mut after = None;
         loop {
             let now = self.clock.now();
-            let page = SessionPage { search: None, principal_id, after, limit: 500, now };
+            let page = SessionPage { search, principal_id, after, limit: 500, now };
             let page = self.store.list_sessions(org, page).await?;
             // A short page is not the last: rows that cannot be read are left out of it.
             let Some(last) = page.last() else { return Ok(all) };

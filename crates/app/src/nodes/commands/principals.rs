@@ -4,7 +4,7 @@ use portcullis_core::{
     audit::EventType,
     id::{OrgId, PrincipalId},
 };
-use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, StoreError};
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
 
 use super::{Shell, ShellError};
 use crate::{
@@ -28,9 +28,24 @@ impl Shell {
         Ok(principal)
     }
 
-    /// Everybody in an org.
-    pub async fn principals(&self, org: OrgId) -> Result<Vec<Principal>, ShellError> {
-        Ok(self.store.list_principals(org).await?)
+    /// Everybody in an org; only those whom `search` finds, if it is given.
+    pub async fn principals(
+        &self,
+        org: OrgId,
+        search: Option<&str>,
+    ) -> Result<Vec<Principal>, ShellError> {
+        let Some(search) = search.map(str::to_owned) else {
+            return Ok(self.store.list_principals(org).await?);
+        };
+        let limit = 500;
+        let mut page = PrincipalPage { search: Some(search), limit, ..PrincipalPage::default() };
+        let mut all = Vec::new();
+        loop {
+            let found = self.store.page_principals(org, &page).await?;
+            let Some(last) = found.last() else { return Ok(all) };
+            page.after = Some(last.id);
+            all.extend(found);
+        }
     }
 
     /// Finds a principal by its id in whichever org it is.

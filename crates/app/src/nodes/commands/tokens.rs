@@ -7,7 +7,7 @@ use portcullis_core::{
     principal::ScopeSet,
     token::{Token, TokenKind},
 };
-use portcullis_store::{Principal, StoreError, TokenPage, TokenRecord};
+use portcullis_store::{Principal, StoreError, TokenQuery, TokenRecord};
 use serde::Serialize;
 
 use super::{Shell, ShellError};
@@ -49,17 +49,23 @@ impl Shell {
         Ok(made)
     }
 
-    /// The tokens of an org, newest last.
-    pub async fn tokens(&self, org: OrgId) -> Result<Vec<TokenRecord>, ShellError> {
+    /// The tokens of an org, newest last; only those that `search` finds, if it is given.
+    pub async fn tokens(
+        &self,
+        org: OrgId,
+        search: Option<&str>,
+    ) -> Result<Vec<TokenRecord>, ShellError> {
+        let (principal_id, kind, state, after) = (None, None, None, None);
+        let (now, limit) = (self.clock.now(), 500);
+        let mut page = TokenQuery { search, principal_id, kind, state, now, after, limit };
         let mut all = Vec::new();
-        let mut after = None;
         loop {
-            let page = TokenPage { principal_id: None, after, limit: 500 };
-            let page = self.store.list_tokens(org, page).await?;
-            // A short page is not the last: rows that cannot be read are left out of it.
-            let Some(last) = page.last() else { return Ok(all) };
-            after = Some(last.id);
-            all.extend(page);
+            let found = self.store.page_tokens(org, &page).await?;
+            all.extend(found.tokens.into_iter().map(|listed| listed.token));
+            page.after = found.reached;
+            if page.after.is_none() {
+                return Ok(all);
+            }
         }
     }
 

@@ -53,6 +53,8 @@ pub(super) struct OwnMeta<'a> {
     pub(super) disposition: Option<Disposition>,
     /// The sentence about a task that was begun.
     pub(super) immediate: Option<&'a Value>,
+    /// Sentences about the input.
+    pub(super) notes: &'a [String],
 }
 
 impl<'a> OwnMeta<'a> {
@@ -175,6 +177,9 @@ impl Serialize for ResultMeta<'_> {
         }
         if let Some(governance) = self.own.governance {
             out.serialize_entry(meta::GOVERNANCE, governance)?;
+        }
+        if !self.own.notes.is_empty() {
+            out.serialize_entry(meta::NOTES, self.own.notes)?;
         }
         if let Some(request_id) = &self.own.request_id {
             out.serialize_entry(meta::REQUEST_ID, request_id)?;

@@ -47,7 +47,8 @@ impl Diff {
     }
 }
 
-fn last_in_force(config: &Config, bench: &Workbench) -> Result<Arc<PolicySet>, Failure> {
+/// The policies that a node of this installation last decided by.
+pub(super) fn last_in_force(config: &Config, bench: &Workbench) -> Result<Arc<PolicySet>, Failure> {
     let kept = LastGood::new(config.last_good_file()).read().map_err(|error| {
         format!("no policies were ever in force here ({error}); compare with `--from`")
     })?;

@@ -1,17 +1,20 @@
 //! `portcullis policy explain`.
 
+use std::sync::Arc;
+
 use clap::Args;
-use portcullis_app::{EventExplanation, Overrides};
+use portcullis_app::{EventExplanation, Overrides, Workbench};
 use portcullis_core::{
     id::EventId,
-    policy::{Clause, Considered, Effect, NearMiss, Outcome},
+    policy::{Clause, Considered, Effect, NearMiss, Outcome, PolicySet},
 };
 use serde_json::json;
 
-use super::{Desk, Failure};
+use super::{Desk, Failure, compare::last_in_force, load};
 use crate::{
     boot::{self, Office},
     cli::output::visible,
+    config::Config,
 };
 
 /// Explains the decision about a recorded call: the policies that were looked at and what each of
@@ -28,7 +31,8 @@ pub(in crate::cli) struct Explain {
 }
 
 impl Explain {
-    /// Asks the policies of the folder, without those that are switched off.
+    /// Asks the policies of the folder, or those that were last in force if it does not load; without those
+    /// that are switched off.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { event: id, org, desk } = self;
         let config = desk.config()?;
@@ -37,7 +41,8 @@ impl Explain {
             Ok(office.shell.stored_event(org, id).await?)
         };
         let event = desk.installation.with_office(find).await?;
-        let (bench, written) = desk.loaded().await?;
+        let bench = desk.bench(&config).await?;
+        let written = in_force(&desk, &config, &bench)?;
         let overrides = Overrides::new(config.overrides_file());
         let set = overrides.applied_to(written, boot::now()).map_err(|errors| {
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -50,6 +55,22 @@ impl Explain {
         })?;
         desk.output().record(&json!(explanation), &text(&explanation))
     }
+}
+
+/// The policies of the folder. If that of the installation does not load, those that were last in force, with a
+/// warning.
+fn in_force(desk: &Desk, config: &Config, bench: &Workbench) -> Result<Arc<PolicySet>, Failure> {
+    let broken = match load(bench, &desk.folder(config)) {
+        Ok(set) => return Ok(set),
+        Err(broken) => broken,
+    };
+    if desk.policies.is_some() {
+        return Err(broken);
+    }
+    let Ok(kept) = last_in_force(config, bench) else { return Err(broken) };
+    let told = "these policies were last in force; the folder as it is would not be loaded:";
+    desk.output().warn(&format!("{told}\n{broken}"));
+    Ok(kept)
 }
 
 fn text(explanation: &EventExplanation) -> String {

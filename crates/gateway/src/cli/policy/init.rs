@@ -11,12 +11,12 @@ use clap::Args;
 use portcullis_app::Workbench;
 use portcullis_core::{
     json::Document,
-    policy::{DEFAULT_DENY, FACTS_FILE},
+    policy::{DEFAULT_DENY, FACTS_FILE, PolicyFile},
     tool::Tool,
 };
 use serde_json::json;
 
-use super::{Desk, Failure, load, loaded, read};
+use super::{Desk, Failure, loaded, read};
 use crate::{boot, cli::output::json_text};
 
 #[derive(Args)]
@@ -26,6 +26,9 @@ pub(in crate::cli) struct Init {
     /// Write a file for this provider alone, beside what is there
     #[arg(long, value_name = "SLUG")]
     add: Option<String>,
+    /// Let service accounts use the tools that only read, too; otherwise the permit for them is a comment
+    #[arg(long)]
+    services_read: bool,
 }
 
 #[derive(Args)]
@@ -92,10 +95,20 @@ impl Schema {
     }
 }
 
+/// What makes of the lines of a permit for service accounts those that are written.
+type ForServices = fn(&str) -> String;
+
 impl Init {
-    /// Writes nothing over a file that is there.
+    fn for_services(&self) -> ForServices {
+        if self.services_read { permitted } else { commented }
+    }
+
+    /// Writes nothing over a file that is there, and nothing with which the folder would not load.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.desk.config()?;
+        if self.desk.policies.is_none() {
+            self.desk.installation.warn_if_unconfigured(&config);
+        }
         let bench = self.desk.bench(&config).await?;
         let folder = self.desk.folder(&config);
         let tools = by_provider(&bench, self.add.as_deref());
@@ -114,18 +127,24 @@ impl Init {
             ],
         };
         let [(file, head), (case_file, case_head)] = files;
+        let new = PolicyFile { path: file, text: policies(head, &tools, self.for_services()) };
         let files = [
-            (folder.join(file), policies(head, &tools)),
+            (folder.join(&new.path), new.text.clone()),
             (folder.join(case_file), cases(case_head, &tools)),
         ];
         if let Some((taken, _)) = files.iter().find(|(path, _)| path.exists()) {
             return Err(format!("`{}` exists; move it away first", taken.display()).into());
         }
+        let unwritten =
+            format!("nothing was written: the folder does not load with `{}`", new.path);
+        let there = if folder.is_dir() { read(&folder)?.policies } else { Vec::new() };
+        let all = there.into_iter().chain([new]).collect();
+        loaded(&bench, &folder, all).map_err(|errors| format!("{errors}\n{unwritten}"))?;
         for (path, text) in &files {
             write_new(path, text)?;
             self.desk.output().line(&format!("wrote {}", path.display()))?;
         }
-        load(&bench, &folder).map(drop)
+        Ok(())
     }
 }
 
@@ -164,46 +183,62 @@ fn only_reads(tool: &Tool) -> bool {
 }
 
 /// Permits of the tools that only read, by name: what their server adds later is permitted by no policy.
-fn reading(slug: &str, tools: &[&Tool]) -> String {
+fn reading(slug: &str, tools: &[&Tool], for_services: ForServices) -> String {
     let reads: Vec<&Tool> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
     if reads.is_empty() {
         return "\n// No tool here says that it only reads, so nothing is permitted yet.\n"
             .to_owned();
     }
-    let named = |margin: &str| {
-        let names = reads.iter().map(|tool| format!("{margin}  Mcp::Action::\"{}\"", tool.id));
-        names.collect::<Vec<_>>().join(",\n")
-    };
-    let (members, services) = (named(""), named("// "));
+    let named = reads.iter().map(|tool| format!("  Mcp::Action::\"{}\"", tool.id));
+    let named = named.collect::<Vec<_>>().join(",\n");
+    let services = for_services(&format!(
+        r#"@id("{slug}-services-read")
+@title("Service accounts may use what only reads at {slug}")
+permit (principal is Mcp::Service, action in [
+{named}
+], resource);"#
+    ));
     format!(
         r#"
 @id("{slug}-read")
 @title("Members may use what only reads at {slug}")
 @description("What only reads is what the server says of its tools. A tool that it adds later is not among them.")
 permit (principal in Mcp::Role::"member", action in [
-{members}
+{named}
 ], resource);
 
-// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of them
-// read, or name one: `principal == Mcp::Service::"sa_…"` (`portcullis principal list` has the ids).
-//
-// @id("{slug}-services-read")
-// @title("Service accounts may use what only reads at {slug}")
-// permit (principal is Mcp::Service, action in [
 {services}
-// ], resource);
 "#
     )
 }
 
-fn policies(head: String, providers: &ByProvider<'_>) -> String {
+/// A permit for all service accounts.
+fn permitted(permit: &str) -> String {
+    format!(
+        "// All service accounts (agents, CI jobs). To name one instead: `principal == Mcp::Service::\"sa_…\"`\n\
+         // (`portcullis principal list` has the ids).\n{permit}"
+    )
+}
+
+/// The same as a comment.
+fn commented(permit: &str) -> String {
+    let lines = permit.lines().map(|line| format!("\n// {line}"));
+    format!(
+        "// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of \
+         them\n// read, or name one: `principal == Mcp::Service::\"sa_…\"` (`portcullis principal list` has the \
+         ids).\n//{}",
+        lines.collect::<Vec<_>>().concat()
+    )
+}
+
+fn policies(head: String, providers: &ByProvider<'_>, for_services: ForServices) -> String {
     let mut text = head;
     for (slug, tools) in providers {
         let _ = write!(text, "\n// ---- {slug} ----\n//\n");
         for tool in tools {
             let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
         }
-        text.push_str(&reading(slug, tools));
+        text.push_str(&reading(slug, tools, for_services));
         let _ = write!(
             text,
             r#"

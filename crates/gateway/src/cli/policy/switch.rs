@@ -60,7 +60,9 @@ impl Disable {
     }
 
     async fn run_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
-        let reason = self.reason.as_deref().ok_or("give the `--reason`: it is recorded")?;
+        let missing =
+            "add `--reason TEXT`: a gateway that `--url` or PORTCULLIS_URL names records it";
+        let reason = self.reason.as_deref().ok_or(missing)?;
         let request = json!({ "ttl": self.ttl, "reason": reason });
         let answer = gateway.send(Method::PUT, &override_of(&self.id), Some(&request)).await?;
         let until = answer.get("until").and_then(Value::as_str).unwrap_or_default();

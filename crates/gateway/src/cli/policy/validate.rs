@@ -9,6 +9,7 @@ use std::{
 use clap::Args;
 use portcullis_app::{CaseFile, CaseRun, FolderFiles, Workbench};
 use portcullis_core::policy::{Origin, PolicyError, PolicyRecord, PolicySet, Summary};
+use portcullis_store::{Store, StoreError};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -63,7 +64,7 @@ impl Warning<'_> {
 async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
     let patience = config.server.patience();
     // A database that fails or does not answer is none at hand.
-    let ids = timeout(patience, ids_of_names(set, config)).await;
+    let ids = timeout(patience, of_database(set, config)).await;
     let (ids, told) = ids.map(Result::unwrap_or_default).unwrap_or_default();
     let mut found = Vec::new();
     for record in set.records() {
@@ -78,11 +79,14 @@ async fn warnings<'a>(set: &'a PolicySet, config: &Config) -> Vec<Warning<'a>> {
 /// Warnings with ids, and the general ones that they replace, by their policies.
 type WithIds<'a> = (Vec<Warning<'a>>, BTreeSet<(&'a str, String)>);
 
-/// The ids of principals that policies give by their names, where the database of this installation is at
-/// hand: the command itself needs none.
-async fn ids_of_names<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<'a>, Failure> {
+/// The ids of principals that policies give by their names, and unknown groups of approvers, where the database
+/// of this installation is at hand: the command itself needs none.
+async fn of_database<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<'a>, Failure> {
     let mut found = WithIds::default();
-    if set.records().iter().all(|record| set.misnamed(&record.id).is_empty()) {
+    let needs_none = |record: &PolicyRecord| {
+        set.misnamed(&record.id).is_empty() && set.approvers_of(&record.id).is_none()
+    };
+    if set.records().iter().all(needs_none) {
         return Ok(found);
     }
     let Some(office) = Office::present(config).await? else { return Ok(found) };
@@ -101,8 +105,39 @@ async fn ids_of_names<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds
             }
         }
     }
+    let unknown = unknown_approvers(set, config, store).await?;
+    found.0.extend(unknown.into_iter().map(|(record, text)| Warning { record, text }));
     office.close().await;
     Ok(found)
+}
+
+/// The policies that ask groups for approvals whom no principal of any org is in, as far as is known, and no
+/// trust rule names.
+pub(in crate::cli) async fn unknown_approvers<'a>(
+    set: &'a PolicySet,
+    config: &Config,
+    store: &Store,
+) -> Result<Vec<(&'a PolicyRecord, String)>, StoreError> {
+    let groups = |record: &PolicyRecord| set.approvers_of(&record.id).into_iter().flatten();
+    let mut unknown: BTreeSet<String> = set.records().iter().flat_map(groups).cloned().collect();
+    unknown.retain(|group| !config.trust.iter().any(|rule| rule.names_group(group)));
+    let orgs = store.list_orgs().await?;
+    if unknown.is_empty() || orgs.is_empty() {
+        return Ok(Vec::new());
+    }
+    for org in &orgs {
+        unknown = store.unnamed_groups(org.id, &unknown).await?;
+    }
+    let warning = |group: &String| {
+        format!(
+            "no principal is in the group `{group}`, and no trust rule names it: only admins can approve"
+        )
+    };
+    let of = |record: &'a PolicyRecord| {
+        let unknown = groups(record).filter(|group| unknown.contains(*group));
+        unknown.map(move |group| (record, warning(group))).collect::<Vec<_>>()
+    };
+    Ok(set.records().iter().flat_map(of).collect())
 }
 
 impl Validate {

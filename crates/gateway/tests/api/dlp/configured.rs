@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{CARD, EMAIL, TOKEN, WITHHELD, findings};
 use crate::{
-    given::{ENOUGH, items, until},
+    given::{ENOUGH, items, run, until},
     scene::{DENIED, SUCCESS, Scene, giving, scene, scene_under, scene_with, tool},
 };
 
@@ -89,14 +89,24 @@ async fn rule_files_are_loaded_and_a_hangup_loads_everything_again() {
 async fn settings_that_need_a_restart_are_named_and_the_dlp_settings_stay() {
     let scene = echoing("").await;
     let before = fs::read_to_string(scene.gateway.config_file()).unwrap();
-    let added = "[[providers]]\nslug = \"second\"\nurl = \"https://mcp.example/mcp\"\n";
+    let added =
+        "[[providers]]\nslug = \"second\"\nurl = \"http://127.0.0.1:1/\"\nallow_private = true\n";
 
     let named =
         replace_config(&scene, &format!("{before}\n{added}"), "changed and needs a restart: ");
     let _ = scene.gateway.wait_for_log(SAME);
+    let changed = checked(&scene).await;
     replace_config(&scene, &before, SAME);
 
     assert_eq!(named.trim(), "providers.second");
+    assert_eq!(changed["needing_restart"], json!(["providers.second"]));
+    assert_eq!(checked(&scene).await["needing_restart"], json!([]));
+}
+
+/// Output of `check`, whatever it finds.
+async fn checked(scene: &Scene) -> Value {
+    let output = run(&scene.gateway, &["check", "--json"]).await;
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,6 +57,29 @@ async fn a_result_is_as_the_tool_gave_it_with_the_decision_beside_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_misspelt_optional_argument_is_noted_beside_the_result() {
+    let taking = json!({"type": "object", "properties": {"limit": {"type": "integer"}}});
+    let text = json!({"content": [{"type": "text", "text": "hi"}]});
+    let scene = scene(vec![giving("get", &text).taking(taking)]).await;
+    let note = "`limt` is no argument that the tool declares (did you mean `limit`?).";
+
+    for (input, notes) in [
+        (json!({"limt": 5}), json!([note])),
+        (json!({"limit": 5}), Value::Null),
+        (json!({"colour": 5}), Value::Null),
+    ] {
+        let over_mcp = call(&scene.gateway, &scene.who, "/mcp", "up__get", input.clone()).await;
+        let body = json!({"input": input}).to_string();
+        let over_rest = scene.gateway.post(&scene.who, VIEW, &body).await;
+
+        assert_eq!(over_mcp.at("/result/content/0/text"), "hi", "{}", over_mcp.text);
+        assert_eq!(over_mcp.at("/result/_meta/dev.portcullis~1notes"), &notes, "{input}");
+        assert_eq!(over_rest.status, 200, "{}", over_rest.text);
+        assert_eq!(over_rest.at("/meta/notes"), &notes, "{input}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_result_of_a_server_looks_like_one_of_the_gateway() {
     let protocol = |name: &str| format!("io.modelcontextprotocol/{name}");
     let posing = json!({

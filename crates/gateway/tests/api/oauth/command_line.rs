@@ -213,6 +213,42 @@ async fn a_person_logs_in_and_commands_print_what_they_print_on_the_node() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn lists_are_searched_on_the_node_and_over_the_api() {
+    let site = site();
+    let laptop = Laptop::of(&site);
+    let browser = site.browser().await;
+    assert!(laptop.log_in(&browser, "allow").await.status.success());
+    laptop.json("principal create ci --type service --scopes mcps:read").await;
+    let made = laptop.json("token create --principal ci --label nightly").await;
+
+    for (list, found, number) in [
+        ("principal list", "CI", 1),
+        ("token list", "night", 1),
+        ("session list", "an", 1),
+        ("consent list", "portc", 1),
+        ("principal list", "na", 0),
+        ("token list", "ightly", 0),
+        ("session list", "ci", 0),
+        ("consent list", "cursor", 0),
+    ] {
+        let command = format!("{list} --search {found}");
+        let there = laptop.json(&command).await;
+        let here = site.gateway.admin(&words(&command));
+        assert_eq!(there.as_array().unwrap().len(), number, "{command}: {there}");
+        assert_eq!(here.as_array().unwrap().len(), number, "{command}: {here}");
+        assert_eq!(there.pointer("/0/id"), here.pointer("/0/id"), "{command}");
+    }
+    let nightly = site.gateway.admin(&["token", "list", "--search", "nightly"]);
+    assert_eq!(nightly[0]["id"], made["id"]);
+    let url = site.gateway.url();
+    for wrong in ["", &"a".repeat(65)] {
+        let refused = ["principal", "list", "--search", wrong, "--url", url];
+        let (code, told) = laptop.fails(&refused, &[]).await;
+        assert!(code == 2 && told.contains("1 to 64 characters"), "{told}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_login_is_refreshed_and_when_it_is_over_the_message_says_what_to_do() {
     let site = site();
     let laptop = Laptop::of(&site);

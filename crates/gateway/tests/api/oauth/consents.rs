@@ -33,6 +33,7 @@ async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
     assert_eq!(consent["client"]["name"], "App");
     assert_eq!(consent["endpoint"], "/mcp");
     assert_eq!(consent["principal_id"], *site.ana);
+    assert_eq!(consent["principal_name"], "Ana <b>");
     assert_eq!(others.at("/data/items/0"), &serde_json::Value::Null);
     assert_eq!((refused.status.as_u16(), own.status.as_u16()), (404, 404));
     assert_eq!(withdrawn.at("/data/tokens_revoked"), 2);
@@ -50,6 +51,9 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
     let browser = site.browser().await;
     let code = client.code(&browser, &client.request()).await;
     let listed = site.gateway.admin(&["consent", "list", "--org", &site.org]);
+    let config = site.gateway.config_file();
+    let config = config.to_string_lossy();
+    let table = site.gateway.run(&["consent", "list", "--org", &site.org, "--config", &config]);
 
     site.gateway.admin(&[
         "consent",
@@ -61,6 +65,9 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
 
     let refused = client.token(&client.exchange(&code)).await;
     assert_eq!(error(&refused), (400, "invalid_grant"));
+    assert!(table.contains("CLIENT_NAME") && !table.contains('{'), "{table}");
+    let id = listed[0]["client"]["id"].as_str().unwrap();
+    assert!(table.contains(id) && listed[0]["client_id"] == id, "{table}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

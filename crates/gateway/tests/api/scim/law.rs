@@ -140,6 +140,31 @@ async fn the_server_tells_what_it_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn members_of_groups_are_as_the_schema_describes_them() {
+    let site = Site::start().await;
+    let ana = site.person("ana").await;
+    let group = site.group("finance", &[&ana]).await;
+
+    let schema = site.get(&format!("Schemas/{GROUP}")).await.ok();
+    let answered = site.get(&format!("Groups/{group}")).await.ok();
+
+    let attributes = schema.at("/attributes").as_array().unwrap();
+    let members = attributes.iter().find(|it| it["name"] == "members").unwrap();
+    let parts = members["subAttributes"].as_array().unwrap();
+    let part = |name: &str| parts.iter().find(|it| it["name"] == name).expect(name);
+    let mut described: Vec<&str> = parts.iter().filter_map(|it| it["name"].as_str()).collect();
+    described.sort_unstable();
+    let member = answered.at("/members/0").as_object().unwrap();
+    let mut told: Vec<&str> = member.keys().map(String::as_str).collect();
+    told.sort_unstable();
+    assert_eq!(told, described);
+    assert_eq!((&member["value"], &member["type"]), (&json!(ana), &json!("User")));
+    assert_eq!(part("type")["canonicalValues"], json!(["User"]));
+    assert_eq!(part("$ref")["referenceTypes"], json!(["User"]));
+    assert_eq!(part("display")["mutability"], "readOnly");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn lists_are_filtered_and_paged() {
     let site = Site::start().await;
     let mut people = Vec::new();

@@ -308,6 +308,8 @@ async fn the_operator_explains_a_call_from_the_shell() {
     let json = run(&gateway, &["policy", "explain", denied.event_id(), "--json"]).await;
     run(&gateway, &["policy", "disable", "no-failing", "--ttl", "1h"]).await;
     let off = run(&gateway, &["policy", "explain", forbidden.event_id()]).await;
+    fs::write(gateway.folder().join("policies/broken.cedar"), "permit (principal").unwrap();
+    let broken = run(&gateway, &["policy", "explain", denied.event_id()]).await;
 
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     for part in [
@@ -322,6 +324,11 @@ async fn the_operator_explains_a_call_from_the_shell() {
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["suggested_permit"], by_api["suggested_permit"]);
     assert!(String::from_utf8_lossy(&off.stdout).contains("No permit is true for it."));
+    let by_last = String::from_utf8_lossy(&broken.stdout);
+    assert!(by_last.contains("short-lists (active permit): false"), "{by_last}");
+    let told = String::from_utf8_lossy(&broken.stderr);
+    assert!(told.contains("were last in force; the folder as it is would not"), "{told}");
+    assert!(told.contains("policies/broken.cedar:1:"), "{told}");
     let login = members(&page, "id")[0];
     assert_fails(&gateway, &["policy", "explain", login], 1, "token.issued").await;
     let unknown = "evt_01M7W9Y2TK0000000000000000";

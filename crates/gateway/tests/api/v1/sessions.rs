@@ -36,6 +36,7 @@ async fn people_list_and_end_their_own_sessions_and_admins_those_of_the_org() {
     assert_eq!(items(&own).len(), 2);
     assert_eq!(members(&own, "method"), ["operator", "operator"]);
     assert_eq!(members(&own, "principal_id"), [site.ana.as_str(); 2]);
+    assert_eq!(members(&own, "principal_name"), ["Ana <b>"; 2]);
     assert_eq!(items(&all).len(), 1);
     assert!(all.at("/meta/pagination/next_cursor").is_string(), "{}", all.text);
     for nobody in [&bo, &stranger] {

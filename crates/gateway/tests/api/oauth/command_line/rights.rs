@@ -74,6 +74,9 @@ when { context.input has limit && context.input.limit > 10 };";
     let browser = site.browser().await;
     assert!(laptop.log_in(&browser, "allow").await.status.success());
 
+    let (_, silent) =
+        laptop.fails(&["policy", "disable", "short", "--ttl", "1h", "--url", url], &[]).await;
+    assert!(silent.contains("add `--reason TEXT`"), "{silent}");
     laptop.prints("policy disable short --ttl 1h --reason 4711").await;
 
     let ana = site.ana_with(read(&laptop.file())["access_token"].as_str().unwrap());
