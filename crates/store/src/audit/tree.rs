@@ -87,7 +87,7 @@ impl Store {
         ids: impl IntoIterator<Item = TileId>,
     ) -> Result<Tiles, StoreError> {
         let id = org.to_string();
-        Ok(read!(self, org, |conn| read_tiles!(conn, &id, ids)))
+        Ok(read!(self, unqueued org, |conn| read_tiles!(conn, &id, ids)))
     }
 
     /// The tree of `size` leaves, to grow.
@@ -100,7 +100,7 @@ impl Store {
     /// Adds leaves that were sealed before there were trees, from `tree_size` on. Writes nothing if
     /// another writer did so meanwhile.
     pub(super) async fn plant(&self, org: OrgId, tree_size: i64) -> Result<(), StoreError> {
-        let leaves: Vec<Vec<u8>> = read!(self, org, |conn| {
+        let leaves: Vec<Vec<u8>> = read!(self, unqueued org, |conn| {
             sqlx::query_scalar(
                 "SELECT leaf_hash FROM audit_seals WHERE org_id = $1 AND sequence >= $2 \
                  AND sequence < $3 ORDER BY sequence",
