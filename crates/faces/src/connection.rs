@@ -30,8 +30,8 @@ pub use self::{
 };
 use crate::quota::{Exhausted, Permit, Quota};
 
-/// Bytes of HTTP/2 besides bodies that a connection may bring within an idle time before anybody has
-/// authenticated over it.
+/// Bytes of HTTP/2 besides bodies that a connection may bring within an idle time before anybody
+/// has authenticated over it.
 const UNKNOWN_FRAMES: usize = 1 << 20;
 
 /// Time without a request after which a connection is closed.
@@ -170,8 +170,8 @@ impl Connection {
         self.held_up.store(held_up, Ordering::Release);
     }
 
-    /// Ends when no request was begun or in flight for the idle time, or an answer over HTTP/2 made no
-    /// progress, at twice that at the latest.
+    /// Ends when no request was begun or in flight for the idle time, or an answer over HTTP/2 made
+    /// no progress, at twice that at the latest.
     pub async fn silence(&self, idle: IdleTime) {
         loop {
             let known = self.is_known();

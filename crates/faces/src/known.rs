@@ -1,5 +1,5 @@
-//! Bodies of senders whose org is known, and of the answers to them: a budget of bytes for each, of which
-//! each org has a share.
+//! Bodies of senders whose org is known, and of the answers to them: a budget of bytes for each, of
+//! which each org has a share.
 
 use std::{
     pin::Pin,
@@ -52,8 +52,8 @@ impl KnownSenders {
         self.answers.take(Some(org), ROOM).is_ok()
     }
 
-    /// Charges a large answer to its org until its last byte is sent or dropped. Answers that are read
-    /// while they are sent have no size and are free.
+    /// Charges a large answer to its org until its last byte is sent or dropped. Answers that are
+    /// read while they are sent have no size and are free.
     pub(super) fn charge_answer(&self, org: OrgId, body: Body) -> Result<Body, Exhausted> {
         let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
         let Some(size) = size.filter(|size| *size > FREE_ANSWER) else { return Ok(body) };

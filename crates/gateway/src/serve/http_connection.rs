@@ -228,9 +228,9 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
     }
 }
 
-/// The body of an answer over HTTP/2, or one of unknown length, such as a file that is being read or a
-/// stream of events: as long as the client takes what there is, or there is nothing to take yet, the
-/// connection is not silent.
+/// The body of an answer over HTTP/2, or one of unknown length, such as a file that is being read or
+/// a stream of events: as long as the client takes what there is, or there is nothing to take yet,
+/// the connection is not silent.
 struct WatchedBody {
     body: Body,
     /// What was read of it and is not handed on yet.

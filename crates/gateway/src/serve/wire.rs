@@ -1,5 +1,6 @@
 //! The stream of a connection as hyper reads and writes it: behind what was read before, without what
-//! breaks the framing of HTTP/1, no more of HTTP/2 at once than others can wait for, and with a note of what its client has not taken yet.
+//! breaks the framing of HTTP/1, no more of HTTP/2 at once than others can wait for, and with a note
+//! of what its client has not taken yet.
 
 use std::{
     io::{self, IoSlice},
@@ -103,7 +104,8 @@ impl Guard {
 }
 
 /// Bytes that are read of a connection with HTTP/2 before others of its thread get their turn: all
-/// frames that have arrived are handled at once, and headers may cost a hundred times what their bytes do.
+/// frames that have arrived are handled at once, and a byte of compressed headers may cost as much as
+/// a hundred others.
 const READ_AT_ONCE: usize = 8 << 10;
 
 /// Length of what precedes the payload of a frame (RFC 9113 §4.1).

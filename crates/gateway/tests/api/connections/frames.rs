@@ -12,7 +12,7 @@ use tokio::{
 use super::IMPATIENT;
 use crate::{
     gateway,
-    given::{PATIENCE, connect, serve},
+    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, serve, until},
 };
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -86,8 +86,9 @@ async fn a_flood_of_frames_ends_the_connection_of_an_unknown_caller() {
     let priority = frame(PRIORITY, NO_FLAGS, 1, &[0, 0, 0, 0, 16]);
 
     for repeated in [&priority, &frame(PING, NO_FLAGS, 0, b"12345678")] {
+        let frames = repeated.repeat(FRAMES);
         let mut stream = begun(&gateway, &[]).await;
-        let flooding = timeout(PATIENCE, flood(&mut stream, &repeated.repeat(FRAMES), usize::MAX));
+        let flooding = timeout(PATIENCE, flood(&mut stream, &frames, usize::MAX));
         assert!(flooding.await.expect("an end").is_err(), "{repeated:?}");
     }
 
@@ -95,7 +96,8 @@ async fn a_flood_of_frames_ends_the_connection_of_an_unknown_caller() {
     let mut known = begun(&gateway, &[]).await;
     known.write_all(&get(1, "/v1/mcps", Some(&who.token))).await.unwrap();
     read_until(&mut known, b"\"meta\"").await;
-    let flooding = timeout(PATIENCE, flood(&mut known, &priority.repeat(FRAMES), 60));
+    let frames = priority.repeat(FRAMES);
+    let flooding = timeout(PATIENCE, flood(&mut known, &frames, 60));
     flooding.await.expect("an end").unwrap();
     known.write_all(&frame(PING, NO_FLAGS, 0, b"still on")).await.unwrap();
     read_until(&mut known, &frame(PING, ACK, 0, b"still on")).await;
@@ -126,4 +128,45 @@ async fn an_answer_that_nobody_takes_ends_its_connection_whatever_else_is_asked(
         };
         timeout(PATIENCE, ended).await.unwrap_or_else(|_| panic!("{path} is held"));
     }
+}
+
+/// Policies of which one answer lists about half a MiB, and connections with as many streams as may
+/// be.
+const POLICIES: usize = 200;
+const CONNECTIONS: usize = 4;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_org_whose_answers_nobody_takes_gets_no_further_ones() {
+    let reason = "x".repeat(2_000);
+    let policies: String = (0..POLICIES)
+        .map(|n| {
+            format!(
+                "@id(\"large-{n}\") @reason(\"{reason}\") @mode(\"disabled\")\n\
+                 forbid (principal, action, resource);\n"
+            )
+        })
+        .collect();
+    // The connections are held for longer than the test takes.
+    let patient = "[server]\nheader_timeout_seconds = 120";
+    let gateway = gateway().config(patient).policies(&policies).start();
+    let [greedy, other] = ["acme", "other"]
+        .map(|name| gateway.user(&gateway.org(name, &ENOUGH), "admin", ALL_SCOPES));
+    let path = format!("/v1/policies?limit={POLICIES}");
+    let mut held = Vec::new();
+    for _ in 0..CONNECTIONS {
+        let mut stream = begun(&gateway, &NO_WINDOW).await;
+        for id in (1..200).step_by(2) {
+            stream.write_all(&get(id, &path, Some(&greedy.token))).await.unwrap();
+        }
+        held.push(stream);
+    }
+
+    let refused = until(|| gateway.get(&greedy, "/v1/mcps"), |it| it.status == 503).await;
+    let others = gateway.get(&other, &path).await;
+
+    assert_eq!(refused.at("/error/details/reason"), "overloaded");
+    assert!(!refused.header("retry-after").is_empty());
+    assert_eq!(others.status, 200);
+    drop(held);
+    until(|| gateway.get(&greedy, &path), |it| it.status == 200).await;
 }
