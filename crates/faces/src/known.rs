@@ -1,17 +1,22 @@
-//! Bodies of senders whose org is known: one budget of bytes for all of them, of which each org has a share.
+//! Bodies of senders whose org is known, and of the answers to them: a budget of bytes for each, of
+//! which each org has a share.
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Frame, SizeHint};
 use portcullis_core::{id::OrgId, refusal::Refusal};
 
 use super::strangers::{cut_short, overloaded};
-use crate::quota::{Permit, Quota};
+use crate::quota::{Exhausted, Permit, Quota};
 
-/// Bytes of all such bodies at once.
+/// Bytes of all such bodies of requests at once, and as many of answers.
 const BUDGET: usize = 512 << 20;
 /// Bytes of those of one org.
 const SHARE: usize = 64 << 20;
@@ -19,24 +24,89 @@ const SHARE: usize = 64 << 20;
 const FREE: usize = 64 << 10;
 /// Bodies of an org at once of which so much is free; of more, every byte is charged.
 const FREE_BODIES: usize = 64;
+/// Bytes of an answer up to which it is not charged.
+const FREE_ANSWER: usize = 16 << 10;
+/// Room for answers that an org needs to be asked further ones.
+const ROOM: usize = 1 << 20;
 
-/// The budget. What is charged is what is kept in memory, when it is, whatever the sender declares.
+/// The budgets. What is charged is what is kept in memory, when it is, whatever the sender declares.
 #[derive(Debug)]
 pub struct KnownSenders {
-    bytes: Arc<Quota>,
+    requests: Arc<Quota>,
     free: Arc<Quota>,
+    answers: Arc<Quota>,
 }
 
 impl Default for KnownSenders {
     fn default() -> Self {
-        Self { bytes: Quota::fair(BUDGET, SHARE), free: Quota::new(BUDGET / FREE, FREE_BODIES) }
+        Self {
+            requests: Quota::fair(BUDGET, SHARE),
+            free: Quota::new(BUDGET / FREE, FREE_BODIES),
+            answers: Quota::fair(BUDGET, SHARE),
+        }
     }
 }
 
 impl KnownSenders {
     /// The budget as it stands for one org.
     pub(super) fn of(&self, org: OrgId) -> OrgBudget {
-        OrgBudget { bytes: Arc::clone(&self.bytes), free: Arc::clone(&self.free), org }
+        OrgBudget { bytes: Arc::clone(&self.requests), free: Arc::clone(&self.free), org }
+    }
+
+    /// False while an org leaves so much of its answers untaken that there is no room for another
+    /// large one.
+    pub(super) fn has_room_for_answer(&self, org: OrgId) -> bool {
+        self.answers.holds_little(SHARE - ROOM) || self.answers.take(Some(org), ROOM).is_ok()
+    }
+
+    /// Charges a large answer to its org until its last byte is sent or dropped. Answers that are
+    /// read while they are sent have no size and are free.
+    pub(super) fn charge_answer(&self, org: OrgId, body: Body) -> Result<Body, Exhausted> {
+        let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+        let Some(size) = size.filter(|size| *size > FREE_ANSWER) else { return Ok(body) };
+        let permit = Arc::new(self.answers.take(Some(org), size)?);
+        Ok(Body::new(ChargedAnswer { body, permit }))
+    }
+}
+
+/// An answer whose bytes are charged also after its body was dropped, while they wait to be sent.
+struct ChargedAnswer {
+    body: Body,
+    permit: Arc<Permit>,
+}
+
+struct ChargedBytes {
+    bytes: Bytes,
+    _permit: Arc<Permit>,
+}
+
+impl AsRef<[u8]> for ChargedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl HttpBody for ChargedAnswer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Self { body, permit } = self.get_mut();
+        let charged =
+            |bytes| Bytes::from_owner(ChargedBytes { bytes, _permit: Arc::clone(permit) });
+        let frame = Pin::new(body).poll_frame(context);
+        frame.map_ok(|frame| frame.map_data(charged))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -178,6 +248,31 @@ mod tests {
         assert_eq!(whole(whole_part, LIMIT, Some(&one)).await.unwrap().len(), small);
         drop(held);
         assert_eq!(whole(in_parts(LIMIT), LIMIT, Some(&one)).await.unwrap().len(), LIMIT);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_charged_until_its_bytes_are_sent() {
+        let senders = KnownSenders::default();
+        let org = |last: char| budget(&senders, last).org;
+        let answer = |size: usize| Body::from(vec![b' '; size]);
+        let mut bodies = Vec::new();
+        for _ in 0..16 {
+            bodies.push(senders.charge_answer(org('G'), answer(LIMIT)).unwrap());
+        }
+
+        assert!(!senders.has_room_for_answer(org('G')));
+        assert!(senders.charge_answer(org('G'), answer(LIMIT)).is_err());
+        assert!(senders.charge_answer(org('G'), answer(FREE_ANSWER)).is_ok());
+        assert!(senders.charge_answer(org('H'), answer(LIMIT)).is_ok());
+        let mut last = bodies.pop().unwrap();
+        assert_eq!(last.size_hint().exact(), u64::try_from(LIMIT).ok());
+        let mut bytes = last.frame().await.unwrap().unwrap().into_data().unwrap();
+        drop(last);
+        let part = bytes.split_to(PART);
+        drop(bytes);
+        assert!(!senders.has_room_for_answer(org('G')), "a part is not sent");
+        drop(part);
+        assert!(senders.has_room_for_answer(org('G')));
     }
 
     #[tokio::test]
