@@ -10,7 +10,7 @@ use std::{
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::body::{Body as _, Frame, SizeHint};
+use hyper::body::{Frame, SizeHint};
 use portcullis_core::{id::OrgId, refusal::Refusal};
 
 use super::strangers::{cut_short, overloaded};

@@ -30,12 +30,11 @@ on_both! {
                 found
             });
         }
-        let store = db.store.clone();
-        let list = tokio::spawn(async move { store.list_principals(other).await });
-        let store = db.store.clone();
-        let call = tokio::spawn(async move { store.find_idempotency_key(busy, "x", NOW).await });
 
-        let (list, call) = (list.await.unwrap(), call.await.unwrap());
+        let (list, call) = tokio::join!(
+            db.store.list_principals(other),
+            db.store.find_idempotency_key(busy, "x", NOW)
+        );
         let before = listed.load(Ordering::SeqCst);
         let all = lists.join_all().await;
 
