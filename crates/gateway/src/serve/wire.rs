@@ -172,9 +172,9 @@ impl Frames {
             self.head = now.iter().fold(self.head, |head, byte| (head << 8) | u128::from(*byte));
             self.head_length += now.len();
             if self.head_length == FRAME_HEAD {
-                // 24 bits of length and 8 of type come before flags and stream.
+                // Three bytes of length and one of type come before flags and stream.
                 self.payload = usize::try_from(self.head >> 48).unwrap_or(usize::MAX);
-                self.is_data = (self.head >> 40) & 0xff == 0;
+                self.is_data = self.head.to_be_bytes()[16 - FRAME_HEAD + 3] == 0;
                 (self.head, self.head_length) = (0, 0);
             }
         }

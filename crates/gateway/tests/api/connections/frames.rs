@@ -138,14 +138,13 @@ const CONNECTIONS: usize = 4;
 #[tokio::test(flavor = "multi_thread")]
 async fn an_org_whose_answers_nobody_takes_gets_no_further_ones() {
     let reason = "x".repeat(2_000);
-    let policies: String = (0..POLICIES)
-        .map(|n| {
-            format!(
-                "@id(\"large-{n}\") @reason(\"{reason}\") @mode(\"disabled\")\n\
-                 forbid (principal, action, resource);\n"
-            )
-        })
-        .collect();
+    let policy = |number: usize| {
+        format!(
+            "@id(\"large-{number}\") @reason(\"{reason}\") @mode(\"disabled\")\n\
+             forbid (principal, action, resource);\n"
+        )
+    };
+    let policies = (0..POLICIES).map(policy).collect::<Vec<_>>().concat();
     // The connections are held for longer than the test takes.
     let patient = "[server]\nheader_timeout_seconds = 120";
     let gateway = gateway().config(patient).policies(&policies).start();
