@@ -10,8 +10,9 @@ mod reasons;
 
 pub use self::{
     details::ErrorDetails,
-    reasons::{AskedApproval, Conflict, Executed, Remedy, Unavailable, UpstreamReason, Violation},
+    reasons::{AskedApproval, Conflict, Executed, Remedy, Unavailable, UpstreamReason},
 };
+pub use crate::tool::Violation;
 
 use serde_json::{Map, Value};
 

@@ -6,7 +6,10 @@ mod schema;
 
 pub use self::{
     definition::Difference,
-    schema::{FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError},
+    schema::{
+        FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError,
+        Violation,
+    },
 };
 
 use std::{fmt, str::FromStr, sync::Arc};
@@ -19,7 +22,6 @@ use crate::{
     clock::Timestamp,
     did_you_mean,
     json::{self, JsonValue as _, Node},
-    refusal::Violation,
 };
 
 /// Members of an input that are looked at for misspelt names.

@@ -32,7 +32,10 @@ use serde_json::{Value, json};
 
 use self::basic::{BasicClient, no_secrets};
 pub(crate) use self::challenge::complete as complete_challenge;
-use super::{Gateway, body::RequestBody, exchange::Exchange, outcome::Outcome};
+use crate::{
+    exchange::{Exchange, Outcome, RequestBody},
+    gateway::Gateway,
+};
 
 /// The type of a client's assertion (RFC 7523 §2.2).
 const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";

@@ -1,6 +1,36 @@
 //! One request while it is handled: who it is from, and what it asks for.
 
-pub(crate) mod frame;
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod caller;
+pub(crate) mod host;
+pub(crate) mod idempotency;
+pub(crate) mod message;
+pub(crate) mod nearest;
+pub(crate) mod outcome;
+pub(crate) mod page;
+pub(crate) mod precondition;
+pub(crate) mod proof;
+pub(crate) mod query;
+pub(crate) mod segment;
+pub(crate) mod spec;
+pub(crate) mod sse;
+pub(crate) mod waiting;
+
+pub(crate) use self::{
+    answer::{ErrorAnswer, InvokeAnswer, Items, One, Paged},
+    body::RequestBody,
+    caller::{Caller, Credential, NoQuery, Stranger, TokenScheme, WithQuery},
+    idempotency::idempotency_key,
+    nearest::NamedBy,
+    outcome::{Content, Failure, HandlerResult, Outcome},
+    page::Listing,
+    precondition::if_match,
+    query::Query,
+    segment::{Segment, segment},
+    spec::{Access, RouteSpec, Thread, Words},
+    waiting::Wait,
+};
 
 use std::{
     net::IpAddr,
@@ -18,14 +48,8 @@ use portcullis_core::{
     trace::{TraceParent, whole_entries},
 };
 
-use super::{
-    Gateway,
-    connection::Connection,
-    host,
-    mcp::message::McpMessage,
-    proof,
-    routes::spec::{Access, RouteSpec},
-};
+use self::message::McpMessage;
+use crate::{connection::Connection, gateway::Gateway};
 
 /// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
@@ -33,17 +57,17 @@ pub(crate) struct Exchange {
     pub(crate) origin: Arc<Origin>,
     pub(crate) route: RouteSpec,
     /// On a route of JSON-RPC: the message, once it is read.
-    message: Option<OnceLock<McpMessage>>,
+    pub(crate) message: Option<OnceLock<McpMessage>>,
     /// On the same: the host that was asked and the path of the MCP endpoint.
-    endpoint: Option<Box<str>>,
-    account: OnceLock<Account>,
-    caller: OnceLock<Arc<Session>>,
+    pub(crate) endpoint: Option<Box<str>>,
+    pub(crate) account: OnceLock<Account>,
+    pub(crate) caller: OnceLock<Arc<Session>>,
     proof: Option<Box<PresentedProof>>,
-    connection: Option<Arc<Connection>>,
+    pub(crate) connection: Option<Arc<Connection>>,
 }
 
 impl Exchange {
-    fn begin(
+    pub(crate) fn begin(
         gateway: &Gateway,
         route: RouteSpec,
         connection: Option<Arc<Connection>>,
@@ -84,7 +108,7 @@ impl Exchange {
     }
 
     /// Returns true if the request asks for a call of a tool.
-    fn is_invocation(&self) -> bool {
+    pub(crate) fn is_invocation(&self) -> bool {
         self.route.is_invocation() || self.message().is_some_and(McpMessage::is_call)
     }
 

@@ -4,19 +4,16 @@
 //! same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
-pub(crate) mod cors;
-mod guard;
 mod list;
 pub(crate) mod listen;
-pub(crate) mod message;
+mod parts;
 mod question;
 pub(crate) mod reply;
 mod search;
-pub(crate) mod sse;
 mod stream;
 mod task;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Extension,
@@ -32,7 +29,7 @@ use portcullis_core::{
     json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
-        header, meta, tasks,
+        code, header, meta, tasks,
     },
     principal::Scope,
     refusal::Refusal,
@@ -40,19 +37,15 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-pub use self::{guard::Guard, list::MOST_LISTED, listen::Listeners};
-use self::{
-    list::Listing,
-    message::{McpMessage, Reply},
-};
-use super::{
-    Gateway,
-    body::RequestBody,
-    caller::{self, Caller},
-    exchange::Exchange,
-    outcome::Outcome,
-    query::Query,
-    segment::{Segment, segment},
+use self::list::Listing;
+pub use self::list::MOST_LISTED;
+use crate::{
+    exchange::{
+        Caller, Exchange, Outcome, Query, RequestBody, Segment, caller, host,
+        message::{McpMessage, Reply},
+        segment,
+    },
+    gateway::{Gateway, mcp_settings::ListForm},
 };
 
 /// For how long a client may keep what `server/discover` says.
@@ -60,31 +53,6 @@ const DISCOVERY_TTL_MS: u64 = 3_600_000;
 
 /// Two levels of a message lie around the arguments of a call, one around its input over REST.
 const MESSAGE: Bounds = Bounds { depth: Bounds::REQUEST.depth + 1, ..Bounds::REQUEST };
-
-/// Form in which the tools of all providers are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ListForm {
-    /// By tools to find them with if there are many, else all.
-    #[default]
-    Auto,
-    /// All of them.
-    List,
-    /// By tools to find them with.
-    Search,
-}
-
-/// Settings of the MCP face.
-#[derive(Debug)]
-pub struct Settings {
-    pub tools: ListForm,
-    pub instructions: Option<String>,
-    /// Time for which a client may keep a list of tools.
-    pub ttl_ms: u64,
-    /// Time for which a call is held whose caller opened the address of its approval.
-    pub approval_wait: Duration,
-    pub guard: Guard,
-    pub listeners: Listeners,
-}
 
 /// The tools that an address offers.
 #[derive(Debug, Clone)]
@@ -141,7 +109,7 @@ async fn answer(
     slug: Option<String>,
     request: HttpRequest,
 ) -> Result<Response, Outcome> {
-    if let Some(forbidden) = guard::forbidden(&request, gateway, exchange) {
+    if let Some(forbidden) = forbidden(&request, gateway, exchange) {
         return Err(forbidden);
     }
     let Caller(ctx) = Caller::of(exchange, request.headers(), gateway).await?;
@@ -156,6 +124,20 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let request = RequestBody::of(exchange, parts.headers, body, gateway);
     message_answered(gateway, ctx, face, exchange, request).await
+}
+
+/// The answer to a request that a page of a stranger may have sent: 403, before its token is looked
+/// at.
+fn forbidden(request: &HttpRequest, gateway: &Gateway, exchange: &Exchange) -> Option<Outcome> {
+    let host = host::named(request.headers(), request.uri());
+    let message = gateway.mcp.guard.check(host, request.headers()).err()?;
+    let refusal = Refusal::bad_request(message);
+    let charged = gateway.app.quotas.charge_source(refusal.clone(), &exchange.origin).refusal;
+    if charged != refusal {
+        return Some(charged.into());
+    }
+    let forbidden = ProtocolError::bad(code::INVALID_REQUEST, message);
+    Some(ProtocolError { http_status: 403, ..forbidden }.into())
 }
 
 /// The tools that an address offers.

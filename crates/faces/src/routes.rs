@@ -1,37 +1,43 @@
 //! The route table: every operation beside what it needs.
 
-mod router;
-pub(crate) mod spec;
+mod cors;
+mod drain_body;
+mod frame;
+mod health;
+mod metrics;
+mod openapi;
+pub(crate) mod prefix;
+pub(crate) mod router;
+mod row;
+mod traces;
 
-use std::sync::Arc;
+use std::sync::LazyLock;
 
-use axum::http::Method;
+use axum::{
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+};
 use portcullis_core::{
     limits::Resource::{self, Requests},
     principal::Scope,
 };
-use utoipa_axum::{router::UtoipaMethodRouter, routes};
+use utoipa_axum::routes;
 
-use self::spec::{
-    Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
-    FORM_LIMIT as FORM, GROUP_LIMIT as GROUP, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
-    Thread::{self, Shared},
-    Words::{Envelope, OAuth, Scim},
+use self::row::{Routes, Row};
+use crate::{
+    authorization,
+    exchange::{
+        Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
+        RouteSpec,
+        Thread::{self, Shared},
+        Words::{Envelope, OAuth, Scim},
+        spec::{
+            FORM_LIMIT as FORM, GROUP_LIMIT as GROUP, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
+        },
+    },
+    pages::{approvals, console, landing, login, oauth},
+    scim, v1,
 };
-pub use self::{
-    router::{framed, health_router, router},
-    spec::RouteSpec,
-};
-use super::{Gateway, approvals, authorization, console, front, health, login, oauth, scim, v1};
-
-/// Operations of one path and what each of them needs.
-pub(super) struct Row {
-    pub(super) spec: RouteSpec,
-    /// Makes them, with their description, which takes much more memory than they do.
-    pub(super) routes: fn() -> Routes,
-}
-
-type Routes = UtoipaMethodRouter<Arc<Gateway>>;
 
 /// The bodies of operations that read none.
 const NONE: usize = 0;
@@ -102,7 +108,7 @@ fn api() -> Vec<Row> {
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::list)),
         row(Scoped(Scope::ApprovalsRead),   Requests,    Shared,     NONE,  || routes!(v1::approvals::get)),
         row(Scoped(Scope::ApprovalsDecide), Requests,    Shared,     SMALL, || routes!(v1::approvals::decide)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(front::show)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(landing::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(login::links::show)),
         row(Open,                           Requests,    Shared,     FORM,  || routes!(login::links::log_in)),
@@ -114,7 +120,7 @@ fn api() -> Vec<Row> {
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(health::document)),
+        row(Open,                           Requests,    Shared,     NONE,  || routes!(document)),
     ]
 }
 
@@ -242,26 +248,28 @@ fn pages() -> Vec<Row> {
     ]
 }
 
-/// The path templates and methods of the operations.
-pub(super) fn operations(routes: &Routes) -> impl Iterator<Item = (&str, Method)> {
-    let (_, documented, _) = routes;
-    documented.paths.iter().flat_map(|(path, item)| {
-        let known = [
-            (Method::GET, item.get.is_some()),
-            (Method::POST, item.post.is_some()),
-            (Method::PUT, item.put.is_some()),
-            (Method::PATCH, item.patch.is_some()),
-            (Method::DELETE, item.delete.is_some()),
-        ];
-        let methods = known.into_iter().filter(|(_, exists)| *exists);
-        methods.map(move |(method, _)| (path.as_str(), method))
-    })
+/// The OpenAPI 3.1 document as JSON; written once, for anybody may ask for it.
+#[must_use]
+pub fn openapi() -> &'static str {
+    static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
+        serde_json::to_string_pretty(&openapi::document(table())).unwrap_or_default()
+    });
+    &DOCUMENT
+}
+
+/// The OpenAPI 3.1 document of this API.
+#[utoipa::path(
+    get, path = "/openapi.json", tag = "health", operation_id = "get_openapi",
+    responses((status = 200, description = "the OpenAPI 3.1 document", body = Object))
+)]
+pub(crate) async fn document() -> Response {
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::OK, json, openapi()).into_response()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::prefix::can_be_below;
+    use super::{prefix::can_be_below, row::operations, *};
 
     #[test]
     fn a_gateway_is_not_below_one_of_its_own_paths() {

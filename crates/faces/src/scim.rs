@@ -16,10 +16,9 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{
-    Gateway,
-    outcome::{Outcome, insert},
-    query::Query,
+use crate::{
+    exchange::{Outcome, Query, outcome::insert},
+    gateway::Gateway,
 };
 
 /// Media type of all bodies.

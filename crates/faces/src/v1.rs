@@ -6,6 +6,7 @@ pub(super) mod checkpoint;
 pub(super) mod consents;
 pub(super) mod counts;
 pub(super) mod dlp;
+mod download;
 pub(super) mod events;
 pub(super) mod exports;
 pub(super) mod holds;
@@ -32,10 +33,9 @@ use axum::{
 use portcullis_app::tool_named;
 use portcullis_core::{refusal::Refusal, tool::ToolId};
 
-use super::{
-    Gateway,
-    outcome::Outcome,
-    segment::{Segment, segment},
+use crate::{
+    exchange::{Outcome, Segment, segment},
+    gateway::Gateway,
 };
 
 /// The tool that the path names, decoded and parsed once. What is malformed can name no tool.

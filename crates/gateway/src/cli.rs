@@ -11,6 +11,7 @@ mod dlp;
 mod examples;
 mod generate;
 mod import;
+mod installation;
 mod keys;
 mod login_link;
 mod migrate;
@@ -30,21 +31,13 @@ mod tokens;
 mod tools;
 mod trust;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::{process::ExitCode, time::Duration};
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-use portcullis_core::{
-    id::OrgId,
-    principal::{ScopeError, ScopeSet},
-};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::{
-    output::Output,
-    remote::{GatewayOptions, RemoteGateway},
-};
-use crate::{
-    boot::{self, Office},
-    config::Config,
+    output::{Failure, Output},
+    remote::GatewayOptions,
 };
 
 /// A governed MCP gateway: MCP tools over REST, under policy, DLP, limits and audit.
@@ -130,26 +123,6 @@ enum Command {
     Generate(generate::Generate),
 }
 
-/// Options of every command that works on an installation.
-#[derive(Args)]
-struct Installation {
-    /// The configuration file; without it the defaults and PORTCULLIS_… variables count
-    #[arg(long, env = "PORTCULLIS_CONFIG", value_name = "FILE")]
-    config: Option<PathBuf>,
-    #[command(flatten)]
-    remote: GatewayOptions,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Told of a command that has no use case over the API.
-const ONLY_HERE: &str = "this command works on the database and the files of an installation: run it on a node of \
-                         the gateway, without `--url` and PORTCULLIS_URL";
-
-/// Error that ends a command early; printed with all its causes.
-type Failure = Box<dyn std::error::Error + Send + Sync>;
-
 /// Runs the command line. Exit code 0 is success, 1 a failure told on stderr, 2 wrong usage;
 /// `dlp` and `audit verify` have codes of their own.
 pub(crate) fn main() -> ExitCode {
@@ -208,96 +181,4 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         }
     };
     done.map(|()| ExitCode::SUCCESS)
-}
-
-/// A list of scopes; an empty one is a variable that was not set rather than a wish.
-fn scopes(text: &str) -> Result<ScopeSet, String> {
-    let scopes: ScopeSet = text.parse().map_err(|error: ScopeError| error.to_string())?;
-    if scopes.iter().next().is_none() {
-        return Err("there is no scope in it; name at least one".to_owned());
-    }
-    Ok(scopes)
-}
-
-impl Installation {
-    fn output(&self) -> Output {
-        Output::new(self.json)
-    }
-
-    /// The configuration, for a command that works on the installation. Fails if a gateway is named instead.
-    fn config(&self) -> Result<Config, Failure> {
-        match self.gateway_address() {
-            Some(_) => Err(ONLY_HERE.into()),
-            None => self.own_config(),
-        }
-    }
-
-    /// The configuration, whatever gateway is named.
-    fn own_config(&self) -> Result<Config, Failure> {
-        Ok(Config::load(self.config.as_deref())?)
-    }
-
-    /// The address of the gateway to work on over its API. That of the environment is for clients as well, so a
-    /// configuration that is named counts more.
-    fn gateway_address(&self) -> Option<String> {
-        let of_environment = || self.config.is_none().then(remote::address_of_environment)?;
-        self.remote.url.clone().or_else(of_environment)
-    }
-
-    /// The gateway to work on over its API, if one is named.
-    async fn gateway(&self, org: Option<&str>) -> Result<Option<RemoteGateway>, Failure> {
-        match self.gateway_address() {
-            Some(url) => self.remote.gateway(&url, org).await.map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// The id of an org that is given by its id or its name. An id is taken as it is.
-    async fn org_id(&self, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
-        let Some(named) = named else { return Ok(None) };
-        if let Ok(id) = named.parse() {
-            return Ok(Some(id));
-        }
-        self.with_office(async |office| Ok(Some(office.shell.org(named).await?.id))).await
-    }
-
-    /// Warns of a node that decides by other policies than those of the folder.
-    fn warn_if_outdated(&self, config: &Config) {
-        if let Some(outdated) = boot::outdated(config) {
-            self.output().warn(&outdated);
-        }
-    }
-
-    /// Warns before files are made in the default data folder, for want of a configuration.
-    fn warn_if_unconfigured(&self, config: &Config) {
-        if !config.is_given {
-            let folder = config.data_dir.display();
-            let told = format!("no configuration was named: the data folder is `{folder}`");
-            self.output().warn(&told);
-        }
-    }
-
-    /// The store of the installation. Fails if none was configured and none was made: a command in
-    /// the wrong folder would make another.
-    async fn office(&self) -> Result<Office, Failure> {
-        self.office_of(self.config()?).await
-    }
-
-    /// Acts in the office of the installation, and closes it whatever comes of that.
-    async fn with_office<T>(
-        &self,
-        act: impl AsyncFnOnce(&Office) -> Result<T, Failure>,
-    ) -> Result<T, Failure> {
-        let office = self.office().await?;
-        let done = act(&office).await;
-        office.close().await;
-        done
-    }
-
-    async fn office_of(&self, config: Config) -> Result<Office, Failure> {
-        if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
-            return Err(config.without_installation().into());
-        }
-        Ok(Office::open(&config).await?)
-    }
 }

@@ -8,8 +8,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
-    Store,
-    db::{Db, change, database_clock, one, parse, read, row, run},
+    db::{Db, Store, change, database_clock, one, parse, read, row, run},
     error::StoreError,
 };
 

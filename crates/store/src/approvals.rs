@@ -18,8 +18,7 @@ use serde_json::json;
 
 use self::rows::{GlanceRow, RowWithoutInput, StoredRow};
 use crate::{
-    Store,
-    db::{Db, Found, Readable as _, all, change, find, one, read, run, text_list},
+    db::{Db, Found, Readable as _, Store, all, change, find, one, read, run, text_list},
     error::StoreError,
 };
 

@@ -15,8 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::consents::{Consent, ConsentPage};
 use crate::{
-    Store,
-    db::{Dialect, change, find, parse, read, row, run},
+    db::{Dialect, Store, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
 };

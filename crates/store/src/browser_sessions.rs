@@ -15,8 +15,7 @@ use serde_json::json;
 
 pub use self::links::LoginLink;
 use crate::{
-    Store,
-    db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
+    db::{Dialect, Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     search::{beginning, begins, people},

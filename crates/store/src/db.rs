@@ -389,13 +389,13 @@ macro_rules! change {
                 let _turn = log.turn().await?;
                 let mut $tx = writer.begin_with("BEGIN IMMEDIATE").await?;
                 let answer = $body;
-                $tx.commit().await.map_err($crate::StoreError::of_commit)?;
+                $tx.commit().await.map_err($crate::error::StoreError::of_commit)?;
                 answer
             }
             $crate::db::Db::Postgres(pool) => {
                 let mut $tx = $crate::db::begin(pool, $scope).await?;
                 let answer = $body;
-                $tx.commit().await.map_err($crate::StoreError::of_commit)?;
+                $tx.commit().await.map_err($crate::error::StoreError::of_commit)?;
                 answer
             }
         }

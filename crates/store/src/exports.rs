@@ -11,9 +11,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    Store,
     db::{
-        Db, Dialect, NewKey, Scope, begin, change, database_clock, find, one, parse, read, row, run,
+        Db, Dialect, NewKey, Scope, Store, begin, change, database_clock, find, one, parse, read,
+        row, run,
     },
     error::StoreError,
 };

@@ -10,8 +10,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{change, find, parse, read, row, run},
+    db::{Store, change, find, parse, read, row, run},
     error::StoreError,
 };
 

@@ -3,10 +3,10 @@
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    Principal, ScimUser, Store,
-    db::{Dialect, NewEvent, Readable as _, change, find, read, run},
+    db::{Dialect, NewEvent, Readable as _, Store, change, find, read, run},
     error::StoreError,
-    principals::{PrincipalRow, insert},
+    principals::{Principal, PrincipalRow, insert},
+    scim::ScimUser,
 };
 
 /// A subject as its issuer names it.

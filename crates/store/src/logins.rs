@@ -10,8 +10,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Db, find, one, read, row},
+    db::{Db, Store, find, one, read, row},
     error::StoreError,
 };
 

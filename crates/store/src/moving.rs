@@ -18,9 +18,8 @@ use sqlx::{
 };
 
 use crate::{
-    Store,
     db::{
-        self, Db, Scope,
+        self, Db, Scope, Store,
         schema::{self, Schema},
     },
     error::StoreError,

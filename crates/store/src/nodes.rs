@@ -17,8 +17,7 @@ use sqlx::{
 };
 
 use crate::{
-    Store,
-    db::{Db, Scope, begin, database_clock, one, opened_at_once, row, run},
+    db::{Db, Scope, Store, begin, database_clock, one, opened_at_once, row, run},
     error::StoreError,
     settings::{DatabaseSettings, Target},
 };

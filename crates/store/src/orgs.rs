@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId, principal::Plan};
 
 use crate::{
-    Store,
-    db::{Found, Readable, all, change, find, parse, read, row, run},
+    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
 };
 

@@ -16,8 +16,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 
 use self::rows::{ChangeRow, PinRow, scope_text};
 use crate::{
-    Store,
-    db::{Found, UnreadableRow, all, change, find, read, row, run},
+    db::{Found, Store, UnreadableRow, all, change, find, read, row, run},
     error::StoreError,
 };
 

@@ -5,8 +5,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
-    Store,
-    db::{change, find, read, row, run},
+    db::{Store, change, find, read, row, run},
     error::StoreError,
 };
 

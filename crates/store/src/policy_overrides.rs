@@ -7,8 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Dialect, Found, NewEvent, Readable, all, change, one, parse, read, row, run},
+    db::{Dialect, Found, NewEvent, Readable, Store, all, change, one, parse, read, row, run},
     error::StoreError,
 };
 

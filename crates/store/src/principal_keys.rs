@@ -8,8 +8,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Dialect, Found, Readable, all, change, find, parse, read, row, run},
+    db::{Dialect, Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
     principals::{Principal, PrincipalRow},
     revocation::revoke_roots,

@@ -19,9 +19,8 @@ use portcullis_core::{
 use serde_json::json;
 
 use crate::{
-    Store,
     authorization::END_CODES,
-    db::{Db, Found, Readable, all, change, find, parse, read, row, run, text_list},
+    db::{Db, Found, Readable, Store, all, change, find, parse, read, row, run, text_list},
     error::StoreError,
 };
 
@@ -129,7 +128,7 @@ pub(crate) fn listed(role: Role) -> ScopeSet {
 /// Inserts a principal within a transaction of either database.
 macro_rules! insert {
     ($tx:ident, $principal:expr) => {{
-        let principal: &$crate::Principal = $principal;
+        let principal: &$crate::principals::Principal = $principal;
         $crate::db::run!($tx, $crate::principals::INSERT => principal.id, principal.org_id,
             &principal.name, principal.role.name(),
             $crate::principals::listed(principal.role).to_string(),

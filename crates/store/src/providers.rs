@@ -21,8 +21,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    Store,
-    db::{Found, Readable, all, change, find, one, parse, read, row},
+    db::{Found, Readable, Store, all, change, find, one, parse, read, row},
     error::StoreError,
 };
 

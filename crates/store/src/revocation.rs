@@ -11,8 +11,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use serde_json::json;
 
 use crate::{
-    Store,
-    db::{Db, Dialect, all, change, read, run, text_list},
+    db::{Db, Dialect, Store, all, change, read, run, text_list},
     error::StoreError,
 };
 

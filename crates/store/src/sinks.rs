@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    Store,
-    db::{Db, Found, Readable, all, change, one, parse, read, row, run},
+    db::{Db, Found, Readable, Store, all, change, one, parse, read, row, run},
     error::StoreError,
 };
 

@@ -29,9 +29,8 @@ pub use self::{
 };
 
 use crate::{
-    Store,
     authorization::granted,
-    db::{Db, Found, Readable, all, change, find, parse, parse_some, read, row, run},
+    db::{Db, Found, Readable, Store, all, change, find, parse, parse_some, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     orgs::{Org, plan_of},

@@ -8,8 +8,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Db, change, find, one, read, run, text_list},
+    db::{Db, Store, change, find, one, read, run, text_list},
     error::StoreError,
 };
 

@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    Store,
-    db::{change, one, read, row, run},
+    db::{Store, change, one, read, row, run},
     error::StoreError,
 };
 

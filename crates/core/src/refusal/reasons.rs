@@ -46,18 +46,6 @@ impl Remedy {
     }
 }
 
-/// One place where a request breaks a rule. Never echoes a value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-pub struct Violation {
-    /// JSON Pointer to the place.
-    pub path: String,
-    /// The schema keyword that was broken, if a schema was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keyword: Option<String>,
-    /// Description of the problem.
-    pub message: String,
-}
-
 crate::words! {
     /// Reason that a provider's answer could not be used.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -24,7 +24,9 @@ pub(super) use self::plain::plain;
 use std::sync::Arc;
 
 use jsonschema::{Draft, PatternOptions, Retrieve, ValidationError, ValidationOptions, Validator};
+use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use self::{
     growth::Growth,
@@ -34,12 +36,9 @@ use self::{
     patterns::Patterns,
     relaxed::Relaxed,
 };
-use crate::{
-    json::{
-        JsonValue, Kind, Node,
-        number::{self, Divisor},
-    },
-    refusal::Violation,
+use crate::json::{
+    JsonValue, Kind, Node,
+    number::{self, Divisor},
 };
 
 /// Steps that any check may take.
@@ -93,6 +92,18 @@ pub enum SchemaError {
     ListPatternsTooLarge,
     #[error("the schema is not a valid JSON Schema")]
     Invalid,
+}
+
+/// One place where a request breaks a rule. Never echoes a value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Violation {
+    /// JSON Pointer to the place.
+    pub path: String,
+    /// The schema keyword that was broken, if a schema was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keyword: Option<String>,
+    /// Description of the problem.
+    pub message: String,
 }
 
 /// A compiled schema.

@@ -15,10 +15,12 @@ use portcullis_core::{
 
 use super::consent_page;
 use crate::{
-    Gateway,
-    html::{escape, forward, page},
-    login::{SignedIn, Visitor, VisitorForm, login_address, step_up_address},
-    outcome::Outcome,
+    exchange::Outcome,
+    gateway::Gateway,
+    pages::{
+        html::{escape, forward, page},
+        login::{SignedIn, Visitor, VisitorForm, login_address, step_up_address},
+    },
 };
 
 /// Longest query: it comes back after a login, and as a field of the page.
@@ -43,8 +45,8 @@ const MAX_QUERY: usize = 4_000;
         (status = 200, description = "a page that asks the person", content_type = "text/html"),
         (status = 302, description = "to the login, or back to the client with `code` or `error`, `state` and `iss`"),
         (status = 400, description = "a page: the client or its address is not known, or the address opens a program that the person has not let in", content_type = "text/html"),
-        (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
-        (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
+        (status = 429, description = "too many requests", body = crate::exchange::ErrorAnswer),
+        (status = 503, description = "nothing can be recorded at the moment", body = crate::exchange::ErrorAnswer),
     )
 )]
 pub(crate) async fn show(
@@ -70,9 +72,9 @@ pub(crate) async fn show(
     request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `request`, `shown`, `decision` (`allow`, `deny`, or `other` to sign out and log in as somebody else) and `remember` of the page"),
     responses(
         (status = 200, description = "a page that goes on by itself: back to the client with `code` or `error`, or to the login; or one that asks anew, because what is asked or the session changed", content_type = "text/html"),
-        (status = 400, description = "no page of the session sent the form", body = crate::answer::ErrorAnswer),
-        (status = 429, description = "too many requests", body = crate::answer::ErrorAnswer),
-        (status = 503, description = "nothing can be recorded at the moment", body = crate::answer::ErrorAnswer),
+        (status = 400, description = "no page of the session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 429, description = "too many requests", body = crate::exchange::ErrorAnswer),
+        (status = 503, description = "nothing can be recorded at the moment", body = crate::exchange::ErrorAnswer),
     )
 )]
 pub(crate) async fn decide(

@@ -4,8 +4,8 @@ use axum::http::{HeaderMap, header};
 use portcullis_core::{authorization::Face, refusal::Refusal, trust::PROOF_ALGORITHMS};
 
 use crate::{
-    Gateway,
-    outcome::{in_words, insert},
+    exchange::outcome::{in_words, insert},
+    gateway::Gateway,
 };
 
 /// Scopes that a client needs at an MCP endpoint, as those without a token are told.

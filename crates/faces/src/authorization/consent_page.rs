@@ -8,7 +8,7 @@ use portcullis_core::{
     principal::Scope,
 };
 
-use crate::{
+use crate::pages::{
     html::{escape, form_page},
     login::SignedIn,
 };

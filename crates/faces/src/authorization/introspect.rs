@@ -6,7 +6,11 @@ use axum::{extract::State, http::StatusCode, response::Response};
 use portcullis_core::secret::Secret;
 
 use super::{error_answer, json_answer};
-use crate::{Gateway, caller::Caller, form::Form, outcome::Outcome};
+use crate::{
+    exchange::{Caller, Outcome},
+    gateway::Gateway,
+    pages::form::Form,
+};
 
 /// Tells a resource server what a token of its own org is worth. Of any other it tells nothing.
 #[utoipa::path(

@@ -21,9 +21,8 @@ use utoipa::{
 
 use super::{json_answer, offered};
 use crate::{
-    Gateway, host,
-    outcome::Outcome,
-    segment::{Segment, segment},
+    exchange::{Outcome, Segment, host, segment},
+    gateway::Gateway,
 };
 
 /// The scopes that clients are told of; the order in which people think of them.

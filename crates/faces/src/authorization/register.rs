@@ -12,11 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::{json_answer, malformed, offered};
 use crate::{
-    Gateway,
-    body::RequestBody,
-    caller::{Stranger, token},
-    outcome::Outcome,
-    segment::{Segment, segment},
+    exchange::{Outcome, RequestBody, Segment, Stranger, caller::token, segment},
+    gateway::Gateway,
 };
 
 /// Registers a client: its metadata is sealed into its `client_id`, which is good for 90 days.

@@ -20,12 +20,8 @@ use super::{
     search, stream, task,
 };
 use crate::{
-    Gateway,
-    exchange::Exchange,
-    idempotency::idempotency_key,
-    nearest::NamedBy,
-    outcome::Outcome,
-    waiting::{self, Wait},
+    exchange::{Exchange, NamedBy, Outcome, Wait, idempotency_key, waiting},
+    gateway::Gateway,
 };
 
 /// The HTTP request that a message came with.

@@ -10,8 +10,11 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{Face, ListForm, common, message::List, search};
-use crate::{Gateway, outcome::Outcome, page};
+use super::{Face, common, search};
+use crate::{
+    exchange::{Outcome, message::List},
+    gateway::{Gateway, cursors, mcp_settings::ListForm},
+};
 
 /// Beyond so many tools, an address that lists automatically lists the tools to find them with.
 pub const MOST_LISTED: usize = 40;
@@ -78,9 +81,9 @@ impl Listing<'_> {
         self.bound(|list| self.gateway.cursors.seal(list, position, now))
     }
 
-    fn bound<T>(&self, then: impl FnOnce(&page::List<'_>) -> T) -> T {
+    fn bound<T>(&self, then: impl FnOnce(&cursors::List<'_>) -> T) -> T {
         let filters = [("provider", self.face.provider())];
         let org = self.ctx.caller().org_id;
-        then(&page::List { org, name: "mcp_tools", filters: &filters })
+        then(&cursors::List { org, name: "mcp_tools", filters: &filters })
     }
 }

@@ -5,9 +5,7 @@
 //! caller's connections. It ends with the token, by an error, and with the node, by a result.
 
 use std::{
-    collections::HashMap,
-    hash::Hash,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
@@ -25,58 +23,16 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, message::McpMessage, reply, sse};
-use crate::{Gateway, outcome::Outcome};
+use super::{Face, reply};
+use crate::{
+    exchange::{Outcome, message::McpMessage, sse},
+    gateway::Gateway,
+};
 
 /// Time between two looks at the tools.
 const LOOK: Duration = Duration::from_secs(2);
 /// A comment is sent after so many looks without news, so that the connection is not taken for dead.
 const LOOKS_PER_COMMENT: u32 = 5;
-/// Bounds of streams.
-const PER_PRINCIPAL: usize = 16;
-const PER_ORG: usize = 1_024;
-const IN_ALL: usize = 4_096;
-
-/// Open streams, by whose they are.
-#[derive(Debug, Default)]
-pub struct Listeners(Mutex<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    all: usize,
-    orgs: HashMap<OrgId, usize>,
-    principals: HashMap<PrincipalId, usize>,
-}
-
-impl Counts {
-    /// Counts a stream, unless there are too many.
-    fn add(&mut self, org: OrgId, principal: PrincipalId) -> bool {
-        let of_org = self.orgs.get(&org).copied().unwrap_or_default();
-        let own = self.principals.get(&principal).copied().unwrap_or_default();
-        let fits = self.all < IN_ALL && of_org < PER_ORG && own < PER_PRINCIPAL;
-        if fits {
-            self.all += 1;
-            self.orgs.insert(org, of_org + 1);
-            self.principals.insert(principal, own + 1);
-        }
-        fits
-    }
-
-    fn remove(&mut self, org: OrgId, principal: PrincipalId) {
-        self.all = self.all.saturating_sub(1);
-        less(&mut self.orgs, &org);
-        less(&mut self.principals, &principal);
-    }
-}
-
-fn less<K: Eq + Hash>(counts: &mut HashMap<K, usize>, key: &K) {
-    if let Some(count) = counts.get_mut(key) {
-        *count -= 1;
-        if *count == 0 {
-            counts.remove(key);
-        }
-    }
-}
 
 /// An open stream, counted until it is dropped.
 pub(crate) struct Open {
@@ -90,19 +46,15 @@ impl Open {
     pub(crate) fn count(gateway: &Arc<Gateway>, caller: &Caller) -> Option<Self> {
         let org = caller.org_id;
         let principal = caller.principal_id;
-        let added = locked(gateway).add(org, principal);
+        let added = gateway.mcp.listeners.add(org, principal);
         added.then(|| Self { gateway: Arc::clone(gateway), org, principal })
     }
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        locked(&self.gateway).remove(self.org, self.principal);
+        self.gateway.mcp.listeners.remove(self.org, self.principal);
     }
-}
-
-fn locked(gateway: &Gateway) -> MutexGuard<'_, Counts> {
-    gateway.mcp.listeners.0.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One stream between two of its events.
@@ -207,51 +159,5 @@ impl Listener {
     fn farewell(&self) -> Outcome {
         let subscription = json!({(meta::SUBSCRIPTION_ID): self.asked.id});
         reply::result(json!({(meta::META): subscription}), Era::Modern)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_org_that_has_its_streams_leaves_room_for_others_until_all_are_taken() {
-        let org = |letter: char| -> OrgId {
-            format!("org_01M754BKTKX1YB8Q05NMW9TP4{letter}").parse().unwrap()
-        };
-        let user = |number: usize| -> PrincipalId { format!("usr_{number:026}").parse().unwrap() };
-        let mut counts = Counts::default();
-
-        for number in 0..PER_ORG {
-            assert!(counts.add(org('A'), user(number / PER_PRINCIPAL)), "stream {number}");
-        }
-        assert!(!counts.add(org('A'), user(PER_ORG)));
-        for (of_org, letter) in ('B'..='D').enumerate() {
-            for number in 0..PER_ORG {
-                let principal = (of_org + 1) * PER_ORG + number / PER_PRINCIPAL;
-                assert!(counts.add(org(letter), user(principal)), "stream {number} of {letter}");
-            }
-        }
-        assert!(!counts.add(org('E'), user(9 * PER_ORG)));
-
-        counts.remove(org('A'), user(0));
-
-        assert!(!counts.add(org('B'), user(9 * PER_ORG)));
-        assert!(counts.add(org('E'), user(9 * PER_ORG)));
-    }
-
-    #[test]
-    fn nothing_is_kept_of_streams_that_have_ended() {
-        let org: OrgId = "org_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
-        let principal: PrincipalId = "usr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
-        let mut counts = Counts::default();
-        for _ in 0..PER_PRINCIPAL {
-            assert!(counts.add(org, principal));
-        }
-        assert!(!counts.add(org, principal));
-
-        (0..PER_PRINCIPAL).for_each(|_| counts.remove(org, principal));
-
-        assert_eq!((counts.all, counts.orgs.len(), counts.principals.len()), (0, 0, 0));
     }
 }

@@ -14,7 +14,7 @@ use portcullis_core::{
 use serde::ser::SerializeMap;
 use serde_json::{Map, Value, json};
 
-use crate::outcome::Failure;
+use crate::exchange::Failure;
 
 /// Takes what a call says about questions out of its parameters. Answers without a state are ignored,
 /// whatever they are: the call begins anew. Clients of the older era are asked nothing, for they need

@@ -16,14 +16,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use self::called::{CallResultBody, OwnMeta, TaskEnd};
-use super::{
-    common,
+use super::{common, parts::Parts, question};
+use crate::exchange::{
+    Content, Failure, Outcome,
     message::{List, McpMessage, Reply},
-    question,
-};
-use crate::{
-    outcome::{Content, Failure, Outcome},
-    parts::Parts,
 };
 
 impl From<ProtocolError> for Outcome {

@@ -8,7 +8,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 
 use super::reply;
-use crate::{Gateway, outcome::Outcome};
+use crate::{exchange::Outcome, gateway::Gateway};
 
 pub(super) const FIND: &str = "find_tools";
 pub(super) const DESCRIBE: &str = "describe_tool";

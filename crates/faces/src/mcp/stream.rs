@@ -20,8 +20,11 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 use tokio::sync::oneshot;
 
-use super::{reply, sse};
-use crate::{Gateway, exchange::Exchange, outcome::Outcome};
+use super::reply;
+use crate::{
+    exchange::{Exchange, Outcome, sse},
+    gateway::Gateway,
+};
 
 /// Time without news after which a comment is sent, so that the connection is not taken for dead.
 const COMMENT_AFTER: Duration = Duration::from_secs(15);

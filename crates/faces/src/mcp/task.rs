@@ -15,8 +15,11 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, message::TaskReply, reply};
-use crate::{Gateway, exchange::Exchange, outcome::Outcome};
+use super::{Face, reply};
+use crate::{
+    exchange::{Exchange, Outcome, message::TaskReply},
+    gateway::Gateway,
+};
 
 /// Time between two questions while people decide.
 const DECIDING_MS: u64 = 5_000;

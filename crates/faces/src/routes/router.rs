@@ -16,15 +16,15 @@ use tokio_util::task::AbortOnDropHandle;
 use tower::ServiceExt as _;
 
 use super::{
-    Row, operations,
-    spec::{Access, RouteSpec, Thread},
+    cors, frame,
+    prefix::Prefix,
+    row::{Row, operations},
     table,
 };
 use crate::{
-    Gateway, caller, exchange,
-    mcp::{self, MessageRoute, cors},
-    outcome::Outcome,
-    prefix::Prefix,
+    exchange::{Access, Outcome, RouteSpec, Thread, caller},
+    gateway::Gateway,
+    mcp::{self, MessageRoute},
     scim,
 };
 
@@ -34,7 +34,7 @@ pub fn router(gateway: Arc<Gateway>) -> Router {
         let is_scim = request.uri().path().starts_with("/scim/");
         let spec = if is_scim { RouteSpec::UNKNOWN_SCIM } else { RouteSpec::UNKNOWN };
         let answer = |request| no_such_path(Arc::clone(&gateway), request);
-        exchange::frame::framed(&gateway, spec, request, answer).await
+        frame::framed(&gateway, spec, request, answer).await
     };
     let prefix = gateway.app.providers.public_url().and_then(Prefix::of);
     let routes = routed(table(), &mcp::routes(), &gateway);
@@ -59,7 +59,7 @@ pub fn health_router(gateway: Arc<Gateway>) -> Router {
     let probes = table().into_iter().filter(|row| row.spec.access == Access::Probe);
     let unknown = async |State(gateway): State<Arc<Gateway>>, request: Request| {
         let answer = async |request: Request| not_found(&request).into_response();
-        exchange::frame::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
+        frame::framed(&gateway, RouteSpec::UNKNOWN, request, answer).await
     };
     routed(probes.collect(), &[], &gateway).fallback(unknown).with_state(gateway)
 }
@@ -93,7 +93,7 @@ fn routed(
             let known = path.and_then(|path| paths.get(path.as_str()));
             let KnownPath { spec, allow } = known.cloned().unwrap_or_default();
             let answer = |request| wrong_method(Arc::clone(&gateway), spec, allow, request);
-            exchange::frame::framed(&gateway, spec, request, answer).await
+            frame::framed(&gateway, spec, request, answer).await
         },
     )
 }
@@ -120,7 +120,7 @@ async fn frame(
     request: Request,
     next: Next,
 ) -> Response {
-    exchange::frame::framed(&gateway, spec, request, |request| next.run(request)).await
+    frame::framed(&gateway, spec, request, |request| next.run(request)).await
 }
 
 /// Does the work on a runtime, as long as the client waits for it.

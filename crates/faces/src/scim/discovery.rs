@@ -14,9 +14,8 @@ use serde_json::Value;
 
 use super::{Rejected, answer, base, listed};
 use crate::{
-    Gateway,
-    caller::Caller,
-    segment::{Segment, segment},
+    exchange::{Caller, Segment, segment},
+    gateway::Gateway,
 };
 
 /// What the server can do.

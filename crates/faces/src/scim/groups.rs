@@ -7,12 +7,7 @@ use axum::{
 use portcullis_core::scim::{GroupPatch, NewGroup, PatchRequest};
 
 use super::{Rejected, list_of, no_content, one, one_unless_known, page, projection};
-use crate::{
-    body::RequestBody,
-    caller::WithQuery,
-    precondition::if_match,
-    segment::{Segment, segment},
-};
+use crate::exchange::{RequestBody, Segment, WithQuery, if_match, segment};
 
 /// Lists the groups that identity providers keep, by id. A page of large groups has fewer than were asked for.
 #[utoipa::path(

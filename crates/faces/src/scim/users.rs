@@ -7,12 +7,7 @@ use axum::{
 use portcullis_core::scim::{PatchRequest, UserRequest};
 
 use super::{Rejected, list_of, no_content, one, one_unless_known, page, projection};
-use crate::{
-    body::RequestBody,
-    caller::WithQuery,
-    precondition::if_match,
-    segment::{Segment, segment},
-};
+use crate::exchange::{RequestBody, Segment, WithQuery, if_match, segment};
 
 /// Lists the people whom identity providers keep, by id.
 #[utoipa::path(

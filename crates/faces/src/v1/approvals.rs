@@ -10,12 +10,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    body::{self, RequestBody},
-    caller::{NoQuery, WithQuery},
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, NoQuery, One, Outcome, Paged, RequestBody,
+    WithQuery, body,
 };
 
 /// The longest comment in characters.

@@ -8,12 +8,7 @@ use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{
-    answer::{ErrorAnswer, One},
-    caller::WithQuery,
-    outcome::{HandlerResult, Outcome},
-    query::Query,
-};
+use crate::exchange::{ErrorAnswer, HandlerResult, One, Outcome, Query, WithQuery};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///

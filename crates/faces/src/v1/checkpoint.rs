@@ -6,12 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, One},
-    caller::{NoQuery, WithQuery},
-    outcome::Outcome,
-    query::Query,
-};
+use crate::exchange::{ErrorAnswer, NoQuery, One, Outcome, Query, WithQuery};
 
 /// The latest signed checkpoint of the org's log; with `since`, in the envelope and with the proof
 /// that the log of that size is its beginning.

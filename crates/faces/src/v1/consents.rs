@@ -5,12 +5,8 @@ use portcullis_core::{id::ConsentId, refusal::Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    caller::WithQuery,
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
-    segment::{Segment, segment},
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, One, Outcome, Paged, Segment, WithQuery, segment,
 };
 
 /// Lists what the caller let clients do; with the scope `admin` what all people of the org did.

@@ -3,12 +3,7 @@
 use portcullis_app::{CountStep, CountsView, ToolCountsView};
 use portcullis_core::refusal::Refusal;
 
-use crate::{
-    answer::{ErrorAnswer, One},
-    caller::WithQuery,
-    outcome::{HandlerResult, Outcome},
-    query::Query,
-};
+use crate::exchange::{ErrorAnswer, HandlerResult, One, Outcome, Query, WithQuery};
 
 /// Tools of one request.
 const MOST_TOOLS: usize = 200;

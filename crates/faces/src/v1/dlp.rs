@@ -5,12 +5,7 @@ use portcullis_core::{call::Specimen, dlp::Direction, json::Document, refusal::R
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    answer::{ErrorAnswer, One},
-    body::{self, RequestBody},
-    caller::NoQuery,
-    outcome::{HandlerResult, Outcome},
-};
+use crate::exchange::{ErrorAnswer, HandlerResult, NoQuery, One, Outcome, RequestBody, body};
 
 /// Tells the findings of DLP in a text or a JSON value, and masks it, by the settings in force.
 ///

@@ -5,12 +5,8 @@ use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    caller::WithQuery,
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
-    query::Query,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, One, Outcome, Paged, Query, WithQuery,
 };
 
 const FILTERS: [&str; 12] = [

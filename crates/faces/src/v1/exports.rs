@@ -6,14 +6,9 @@ use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
 use portcullis_store::ExportStatus;
 use serde_json::{Map, Value};
 
-use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, One},
-    body::{self, RequestBody},
-    caller::NoQuery,
-    download,
-    idempotency::idempotency_key,
-    outcome::{HandlerResult, Outcome},
+use super::{Segment, download, segment};
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, NoQuery, One, Outcome, RequestBody, body, idempotency_key,
 };
 
 /// The longest text of a member.

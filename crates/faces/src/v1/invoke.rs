@@ -19,16 +19,11 @@ use utoipa::ToSchema;
 use self::interaction::InteractionRequest;
 use super::ToolPath;
 use crate::{
-    Gateway,
-    answer::{ErrorAnswer, InvokeAnswer},
-    body::{self, RequestBody},
-    caller::Caller,
-    exchange::Exchange,
-    idempotency::idempotency_key,
-    nearest::NamedBy,
-    outcome::Outcome,
-    query::Query,
-    waiting::{self, Wait},
+    exchange::{
+        Caller, ErrorAnswer, Exchange, InvokeAnswer, NamedBy, Outcome, Query, RequestBody, Wait,
+        body, idempotency_key, waiting,
+    },
+    gateway::Gateway,
 };
 
 /// Invokes an MCP tool under policy, DLP, limits and audit.

@@ -7,12 +7,9 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::ToolPath;
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    caller::{NoQuery, WithQuery},
-    nearest::{self, NamedBy},
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, NamedBy, NoQuery, One, Outcome, Paged, WithQuery,
+    nearest,
 };
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];

@@ -2,11 +2,7 @@
 
 use portcullis_app::OrgView;
 
-use crate::{
-    answer::One,
-    caller::NoQuery,
-    outcome::{HandlerResult, Outcome},
-};
+use crate::exchange::{HandlerResult, NoQuery, One, Outcome};
 
 /// The caller's org: its plan, the limits of the plan, and what was used of them.
 #[utoipa::path(

@@ -13,12 +13,8 @@ use utoipa::ToSchema;
 
 use super::{Segment, segment};
 use crate::{
-    Gateway,
-    answer::{ErrorAnswer, One, Paged},
-    caller::WithQuery,
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
-    query::Query,
+    exchange::{ErrorAnswer, HandlerResult, Listing, One, Outcome, Paged, Query, WithQuery},
+    gateway::Gateway,
 };
 
 const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"];

@@ -4,12 +4,7 @@ use portcullis_app::{Draft, PolicyCheck};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    answer::{ErrorAnswer, One},
-    body::RequestBody,
-    caller::NoQuery,
-    outcome::{HandlerResult, Outcome},
-};
+use crate::exchange::{ErrorAnswer, HandlerResult, NoQuery, One, Outcome, RequestBody};
 
 /// Loads a draft as a simulation does, and tells its errors and warnings at their lines.
 ///

@@ -8,12 +8,8 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, One},
-    body::{self, RequestBody},
-    caller::NoQuery,
-    outcome::{HandlerResult, Outcome},
-    precondition::if_match,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, NoQuery, One, Outcome, RequestBody, body, if_match,
 };
 
 /// Bytes of a reason at most, so that one of any letters fits.

@@ -12,12 +12,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One},
-    body::{self, RequestBody, text, wrong_member},
-    caller::{NoQuery, WithQuery},
-    outcome::{HandlerResult, Outcome},
-    query::Query,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, NoQuery, One, Outcome, Query, RequestBody, WithQuery,
+    body::{self, text, wrong_member},
 };
 
 const MEMBERS: [&str; 2] = ["jwk", "pem"];

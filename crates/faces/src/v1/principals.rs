@@ -15,13 +15,9 @@ use utoipa::ToSchema;
 
 use self::patch::PrincipalPatchAsked;
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    body::{self, RequestBody},
-    caller::{NoQuery, WithQuery},
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
-    precondition::if_match,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, NoQuery, One, Outcome, Paged, RequestBody,
+    WithQuery, body, if_match,
 };
 
 /// Bytes of a text member at most, so that a name of any letters fits.

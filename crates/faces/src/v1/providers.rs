@@ -17,12 +17,10 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    body::{self, RequestBody, text, wrong_member},
-    caller::{NoQuery, WithQuery},
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, NoQuery, One, Outcome, Paged, RequestBody,
+    WithQuery,
+    body::{self, text, wrong_member},
 };
 
 const FILTERS: [&str; 3] = ["slug", "status", "owner"];

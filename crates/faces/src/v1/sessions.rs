@@ -9,11 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Segment, segment};
-use crate::{
-    answer::{ErrorAnswer, Items, One, Paged},
-    caller::{NoQuery, WithQuery},
-    outcome::{HandlerResult, Outcome},
-    page::Listing,
+use crate::exchange::{
+    ErrorAnswer, HandlerResult, Items, Listing, NoQuery, One, Outcome, Paged, WithQuery,
 };
 
 /// Lists browser sessions that have not ended: one's own, or with `admin` those of the org.

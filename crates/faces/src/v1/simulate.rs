@@ -4,12 +4,7 @@ use portcullis_app::{Simulation, SimulationReport};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    answer::{ErrorAnswer, One},
-    body::RequestBody,
-    caller::NoQuery,
-    outcome::{HandlerResult, Outcome},
-};
+use crate::exchange::{ErrorAnswer, HandlerResult, NoQuery, One, Outcome, RequestBody};
 
 /// Says what policies and DLP would say to hypothetical calls, or to recorded ones, with drafts in
 /// place of or beside the policies in force. Nothing is executed and no invocation is spent.

@@ -9,8 +9,8 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
-    Failure,
     of_org::{OfOrg, values},
+    output::Failure,
     remote::{RemoteGateway, body},
 };
 use crate::boot::Office;

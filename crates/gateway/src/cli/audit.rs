@@ -18,7 +18,7 @@ use portcullis_core::{
     id::{OrgId, PrincipalId},
 };
 
-use super::Failure;
+use super::output::Failure;
 use crate::boot::Office;
 
 #[derive(Subcommand)]

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use zeroize::Zeroizing;
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::{
     boot::{self, Office, make_private},
     config::{Config, KeySource},

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use self::trust::CheckedRule;
 use super::{
-    Failure, Installation,
+    installation::Installation,
+    output::Failure,
     policy::unknown_approvers,
     providers::{NO_PROVIDER, reach, status_of},
 };

@@ -7,7 +7,7 @@ use clap::{
 use portcullis_core::{did_you_mean, tool::ProviderSlug};
 use portcullis_faces::client_settings::{ClientEntry, McpClient};
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::config::{self, Config, Server};
 
 /// The variable from which clients take the token, unless another is named.

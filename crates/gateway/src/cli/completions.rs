@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::{Failure, output::Output};
+use super::output::{Failure, Output};
 
 /// Print completions for a shell
 #[derive(Args)]

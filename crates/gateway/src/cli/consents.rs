@@ -6,8 +6,8 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
-    Failure,
     of_org::{OfOrg, Search, values},
+    output::Failure,
     remote::RemoteGateway,
 };
 use crate::boot::Office;

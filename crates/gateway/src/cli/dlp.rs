@@ -10,7 +10,10 @@ use clap::{Args, Subcommand};
 use portcullis_core::dlp::{Sample, catalogue};
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, output};
+use super::{
+    installation::Installation,
+    output::{self, Failure},
+};
 
 #[derive(Subcommand)]
 pub(super) enum Dlp {

@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use clap::{Args, Command, ValueEnum as _};
 use clap_complete::Shell;
 
-use super::Failure;
+use super::output::Failure;
 
 #[derive(Args)]
 pub(super) struct Generate {

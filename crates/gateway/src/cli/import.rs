@@ -29,7 +29,7 @@ use self::{
     secrets::{Detectors, quote_name},
     variables::Names,
 };
-use super::{Failure, output::Output};
+use super::output::{Failure, Output};
 use crate::{boot::SystemRandom, config::Config};
 
 /// Bytes of the largest file.

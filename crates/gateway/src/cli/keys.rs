@@ -11,7 +11,7 @@ use clap::Subcommand;
 use portcullis_app::rotate_secrets;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::boot::{self, Office};
 
 #[derive(Subcommand)]

@@ -5,7 +5,7 @@ use portcullis_app::{NewLoginLink, Shell};
 use portcullis_store::Principal;
 use serde_json::json;
 
-use super::{Failure, Installation, client_config::origin};
+use super::{client_config::origin, installation::Installation, output::Failure};
 
 /// Print an address that logs a person in with one browser, once, within five minutes
 ///

@@ -6,7 +6,7 @@ use clap::Args;
 use portcullis_store::{MovedLog, MovedRows};
 use serde_json::{Map, Value, json};
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::boot::{self, Office};
 
 #[derive(Args)]

@@ -7,7 +7,7 @@ use portcullis_store::Org;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, remote::RemoteGateway};
+use super::{installation::Installation, output::Failure, remote::RemoteGateway};
 use crate::boot::Office;
 
 /// Options of a command about one org.

@@ -8,8 +8,9 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Installation,
+    installation::Installation,
     of_org::OfOrg,
+    output::Failure,
     remote::{RemoteGateway, org_record},
 };
 use crate::boot::Office;

@@ -10,7 +10,8 @@ use std::{
 use portcullis_core::hidden::{is_hidden, spell};
 use serde_json::Value;
 
-use super::Failure;
+/// Error that ends a command early; printed with all its causes.
+pub(super) type Failure = Box<dyn Error + Send + Sync>;
 
 /// Destination and form of a command's output.
 #[derive(Debug, Clone, Copy)]

@@ -20,7 +20,10 @@ use portcullis_core::policy::{PolicyError, PolicyFile, PolicySet};
 use serde_json::Value;
 
 pub(super) use self::validate::unknown_approvers;
-use super::{Failure, Installation, output::Output};
+use super::{
+    installation::Installation,
+    output::{Failure, Output},
+};
 use crate::{
     boot::{self, ToolSource},
     config::Config,

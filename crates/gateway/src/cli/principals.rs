@@ -14,8 +14,9 @@ use portcullis_store::{Org, Principal};
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Installation,
+    installation::Installation,
     of_org::{OfOrg, Search},
+    output::Failure,
     remote::{RemoteGateway, body, principal_of},
 };
 use crate::boot::Office;
@@ -36,7 +37,7 @@ pub(super) enum Principals {
         #[arg(long, value_enum, default_value_t = RoleName::Member)]
         role: RoleName,
         /// Scopes of a service account, such as "mcps:read mcps:invoke"
-        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
+        #[arg(long, value_name = "SCOPES", value_parser = crate::cli::remote::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]
         installation: Installation,
@@ -50,7 +51,7 @@ pub(super) enum Principals {
         #[arg(long, value_enum)]
         role: Option<RoleName>,
         /// New scopes of a service account
-        #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
+        #[arg(long, value_name = "SCOPES", value_parser = crate::cli::remote::scopes)]
         scopes: Option<ScopeSet>,
     },
     /// Put a principal into groups that policies and approvals name, besides those of its logins;

@@ -6,7 +6,12 @@ use clap::{Args, Subcommand};
 use portcullis_app::{Awaited, Fallback, ProviderState};
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, client_config, output::Output, remote::RemoteGateway};
+use super::{
+    client_config,
+    installation::Installation,
+    output::{Failure, Output},
+    remote::RemoteGateway,
+};
 use crate::{
     boot::{Node, Standing},
     config::Config,

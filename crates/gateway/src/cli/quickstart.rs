@@ -16,8 +16,8 @@ use portcullis_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Failure, login_link,
-    output::Output,
+    login_link,
+    output::{Failure, Output},
     quickstart_tour::{self, Ways},
     serve,
 };

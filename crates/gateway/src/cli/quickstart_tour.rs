@@ -7,10 +7,7 @@ use portcullis_core::secret::Secret;
 use portcullis_upstream::{Credential, probe};
 use serde_json::{Value, json};
 
-use super::{
-    Failure,
-    output::{Output, json_text},
-};
+use super::output::{Failure, Output, json_text};
 
 struct Stop {
     title: &'static str,

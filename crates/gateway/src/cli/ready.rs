@@ -4,7 +4,7 @@ use clap::Args;
 use portcullis_upstream::probe;
 use serde_json::json;
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::config;
 
 #[derive(Args)]

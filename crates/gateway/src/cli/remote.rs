@@ -16,7 +16,7 @@ use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
     oauth::PublicUrl,
-    principal::Role,
+    principal::{Role, ScopeError, ScopeSet},
     secret::Secret,
 };
 use portcullis_store::Principal;
@@ -24,7 +24,7 @@ use portcullis_upstream::{ApiAnswer, ApiClient, RequestContent, with_query};
 use serde_json::{Value, json};
 
 pub(super) use self::login::{LoginCommand, LogoutCommand};
-use super::{Failure, output::visible};
+use super::output::{Failure, visible};
 
 /// The variable with the token of programs.
 const TOKEN_VARIABLE: &str = "PORTCULLIS_TOKEN";
@@ -339,6 +339,15 @@ pub(super) fn org_record(answer: &Value) -> Value {
         "created_at": at("/created_at"),
         "disabled_at": null,
     })
+}
+
+/// A list of scopes; an empty one is a variable that was not set rather than a wish.
+pub(super) fn scopes(text: &str) -> Result<ScopeSet, String> {
+    let scopes: ScopeSet = text.parse().map_err(|error: ScopeError| error.to_string())?;
+    if scopes.iter().next().is_none() {
+        return Err("there is no scope in it; name at least one".to_owned());
+    }
+    Ok(scopes)
 }
 
 #[cfg(test)]

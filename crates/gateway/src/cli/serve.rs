@@ -7,7 +7,7 @@ use portcullis_app::Fallback;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::{
     boot::{self, Node, Standing},
     config::{self, Config},

@@ -7,8 +7,9 @@ use portcullis_store::Org;
 use serde_json::json;
 
 use super::{
-    Failure, Installation,
+    installation::Installation,
     of_org::{OfOrg, Search, values},
+    output::Failure,
     remote::RemoteGateway,
 };
 use crate::boot::Office;

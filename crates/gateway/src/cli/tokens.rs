@@ -18,9 +18,9 @@ use portcullis_store::{Org, TokenRecord};
 use serde_json::{Value, json};
 
 use super::{
-    Failure, Installation,
+    installation::Installation,
     of_org::{OfOrg, Search},
-    output::Output,
+    output::{Failure, Output},
     remote::{RemoteGateway, body},
 };
 use crate::{boot::Office, config::seconds};
@@ -62,7 +62,7 @@ pub(super) struct Create {
     org: Option<String>,
     /// Scopes, such as "mcps:read mcps:invoke"; all of what the principal may but
     /// `admin`, `audit:export`, `approvals:read`, `approvals:decide` and `scim` when absent
-    #[arg(long, value_name = "SCOPES", value_parser = super::scopes)]
+    #[arg(long, value_name = "SCOPES", value_parser = crate::cli::remote::scopes)]
     scopes: Option<ScopeSet>,
     /// Lifetime, such as 15m, 12h or 90d (the default); 365d at most
     #[arg(long, value_name = "TIME", value_parser = seconds)]

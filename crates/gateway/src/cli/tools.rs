@@ -11,7 +11,10 @@ use portcullis_core::{
 use portcullis_store::{Pin, Surplus};
 use serde_json::{Value, json};
 
-use super::{Failure, Installation, output::visible};
+use super::{
+    installation::Installation,
+    output::{Failure, visible},
+};
 use crate::boot::Office;
 
 #[derive(Subcommand)]

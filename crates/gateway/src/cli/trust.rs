@@ -11,7 +11,7 @@ use clap::{
 use portcullis_core::{secret::Secret, trust::MAX_JWT_BYTES};
 
 use self::verdict::Verdict;
-use super::{Failure, Installation};
+use super::{installation::Installation, output::Failure};
 use crate::boot;
 
 #[derive(Subcommand)]

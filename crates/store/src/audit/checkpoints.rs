@@ -5,8 +5,7 @@ use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 
 use super::tree::size_of;
 use crate::{
-    Store,
-    db::{Found, Readable, change, parse, read, row},
+    db::{Found, Readable, Store, change, parse, read, row},
     error::StoreError,
 };
 
@@ -81,7 +80,7 @@ impl Readable for HeadRow {
 /// behind if the transaction fails is the older checkpoint, which is as true as before.
 macro_rules! put_checkpoint {
     ($tx:ident, $org:expr, $kind:expr, $checkpoint:expr) => {{
-        let checkpoint: &$crate::StoredCheckpoint = $checkpoint;
+        let checkpoint: &$crate::audit::checkpoints::StoredCheckpoint = $checkpoint;
         sqlx::query($crate::audit::checkpoints::PUT)
             .bind($org)
             .bind($kind.as_str())

@@ -8,8 +8,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use sqlx::PgConnection;
 
 use crate::{
-    Store,
-    db::{Db, change, read, row},
+    db::{Db, Store, change, read, row},
     error::StoreError,
 };
 

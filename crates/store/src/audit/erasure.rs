@@ -9,10 +9,11 @@ use portcullis_core::{
 };
 use serde_json::value::RawValue;
 
+use super::holds::held;
 use crate::{
-    Store,
-    audit::holds::held,
-    db::{Db, Dialect, NewEvent, RecordTexts, change, read, row, sealed_upto, waiting_events},
+    db::{
+        Db, Dialect, NewEvent, RecordTexts, Store, change, read, row, sealed_upto, waiting_events,
+    },
     error::StoreError,
     row_key::{CodedRow, PackedRecord, RowKey},
 };

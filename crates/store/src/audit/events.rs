@@ -13,8 +13,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Db, RecordTexts, last_given, parse, positions_of_events, read, row},
+    db::{Db, RecordTexts, Store, last_given, parse, positions_of_events, read, row},
     error::StoreError,
 };
 

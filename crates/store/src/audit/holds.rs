@@ -7,8 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Dialect, NewEvent, change, parse, parse_some, read, row},
+    db::{Dialect, NewEvent, Store, change, parse, parse_some, read, row},
     error::StoreError,
 };
 

@@ -7,10 +7,9 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
     db::{
-        Db, Dialect, Found, NewEvent, Readable, RecordTexts, Scope, begin, change, database_clock,
-        is_ended, parse, row, text_list,
+        Db, Dialect, Found, NewEvent, Readable, RecordTexts, Scope, Store, begin, change,
+        database_clock, is_ended, parse, row, text_list,
     },
     error::StoreError,
     row_key::{CodedRow, RowKey},

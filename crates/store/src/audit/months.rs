@@ -9,10 +9,9 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 use sqlx::{AssertSqlSafe, PgPool};
 
+use super::pruning::{MOVE, Pruned};
 use crate::{
-    Store,
-    audit::pruning::{MOVE, Pruned},
-    db::{Db, Dialect, NewEvent, Scope, begin, last_given, parse, row},
+    db::{Db, Dialect, NewEvent, Scope, Store, begin, last_given, parse, row},
     error::StoreError,
 };
 

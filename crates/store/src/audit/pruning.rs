@@ -4,10 +4,9 @@
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
+use super::{checkpoints::HeadRow, holds::held};
 use crate::{
-    Store,
-    audit::{checkpoints::HeadRow, holds::held},
-    db::{Db, Dialect, Found, NewEvent, change, events_of_seals, read, row, sealed_upto},
+    db::{Db, Dialect, Found, NewEvent, Store, change, events_of_seals, read, row, sealed_upto},
     error::StoreError,
 };
 

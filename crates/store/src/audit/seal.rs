@@ -19,8 +19,10 @@ use portcullis_core::{
 use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
-    Store,
-    db::{Db, Dialect, Found, LogConnection, NewEvent, change, last_given, read, waiting_events},
+    db::{
+        Db, Dialect, Found, LogConnection, NewEvent, Store, change, last_given, read,
+        waiting_events,
+    },
     error::StoreError,
 };
 

@@ -12,7 +12,10 @@ use portcullis_core::{
     id::OrgId,
 };
 
-use crate::{Store, db::read, error::StoreError};
+use crate::{
+    db::{Store, read},
+    error::StoreError,
+};
 
 /// Stores tiles within a transaction.
 macro_rules! put_tiles {

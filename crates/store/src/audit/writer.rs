@@ -30,9 +30,8 @@ use self::{
 };
 pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
-    Store,
     approvals::ApprovalChange,
-    db::{ApprovalRow, NewEvent, NewIntent},
+    db::{ApprovalRow, NewEvent, NewIntent, Store},
     error::StoreError,
     idempotency::KeyEnd,
 };

@@ -5,8 +5,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use super::rows::{scope, scope_text};
 use crate::{
-    Store,
-    db::{Found, Readable, all, change, read, row, run},
+    db::{Found, Readable, Store, all, change, read, row, run},
     error::StoreError,
 };
 

@@ -8,8 +8,7 @@ use super::{
     rows::{PinRow, scope_text},
 };
 use crate::{
-    Store,
-    db::{Found, all, read},
+    db::{Found, Store, all, read},
     error::StoreError,
 };
 

@@ -5,9 +5,8 @@ use portcullis_core::principal::Role;
 
 use super::{Principal, insert};
 use crate::{
-    Store,
     authorization::END_CODES,
-    db::{Dialect, NewEvent, change, find},
+    db::{Dialect, NewEvent, Store, change, find},
     error::StoreError,
     search::beginning,
 };
@@ -62,8 +61,8 @@ impl PrincipalChange<'_> {
 /// is not done has to be rolled back.
 macro_rules! change_within {
     ($tx:ident, $change:expr) => {{
-        let asked: &$crate::PrincipalChange<'_> = $change;
-        let $crate::PrincipalChange { before, after, last_admin: _ } = *asked;
+        let asked: &$crate::principals::PrincipalChange<'_> = $change;
+        let $crate::principals::PrincipalChange { before, after, last_admin: _ } = *asked;
         let keeps_admin = asked.keeps_admin();
         let org = before.org_id.to_string();
         if keeps_admin {
@@ -90,9 +89,9 @@ macro_rules! change_within {
             Some(1)
         };
         match (changed, other) {
-            (0, _) => $crate::Changed::Stale,
-            (_, None) => $crate::Changed::LastAdmin,
-            (_, Some(_)) => $crate::Changed::Done,
+            (0, _) => $crate::principals::Changed::Stale,
+            (_, None) => $crate::principals::Changed::LastAdmin,
+            (_, Some(_)) => $crate::principals::Changed::Done,
         }
     }};
 }

@@ -5,8 +5,7 @@ use portcullis_core::id::{OrgId, PrincipalId};
 
 use super::{Principal, PrincipalRow};
 use crate::{
-    Store,
-    db::{Found, all, read},
+    db::{Found, Store, all, read},
     error::StoreError,
     search::{beginning, people},
 };

@@ -8,8 +8,7 @@ use portcullis_core::{
 
 use super::ProviderOwner;
 use crate::{
-    Store,
-    db::{Found, Readable, all, change, find, parse, read, row, run},
+    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };

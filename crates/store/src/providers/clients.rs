@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
-    Store,
-    db::{all, change, find, read, row, run},
+    db::{Store, all, change, find, read, row, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };

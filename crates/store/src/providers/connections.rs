@@ -11,8 +11,7 @@ use serde_json::json;
 
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
-    Store,
-    db::{Db, Dialect, Found, NewEvent, Readable as _, all, change, find, read, run},
+    db::{Db, Dialect, Found, NewEvent, Readable as _, Store, all, change, find, read, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };

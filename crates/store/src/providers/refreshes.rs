@@ -8,8 +8,7 @@ use portcullis_core::{
 
 use super::{ProviderRecord, ProviderRow};
 use crate::{
-    Store,
-    db::{Found, all, change, read, run},
+    db::{Found, Store, all, change, read, run},
     error::StoreError,
 };
 

@@ -13,10 +13,9 @@ use sqlx::AssertSqlSafe;
 
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
-    Store,
     db::{
-        Db, Dialect, Found, NewEvent, Readable, all, change, find, one, parse, read, row, run,
-        text_list,
+        Db, Dialect, Found, NewEvent, Readable, Store, all, change, find, one, parse, read, row,
+        run, text_list,
     },
     error::StoreError,
 };

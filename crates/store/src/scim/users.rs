@@ -11,10 +11,12 @@ use sqlx::AssertSqlSafe;
 
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
-    Changed, LastAdmin, Principal, PrincipalChange, Store,
-    db::{Dialect, Found, NewEvent, Readable, all, change, parse, read, row, run},
+    db::{Dialect, Found, NewEvent, Readable, Store, all, change, parse, read, row, run},
     error::StoreError,
-    principals::{PrincipalRow, change_within, changes::END_LOGINS, insert},
+    principals::{
+        Changed, LastAdmin, Principal, PrincipalChange, PrincipalRow, change_within,
+        changes::END_LOGINS, insert,
+    },
     revocation::revoke_roots,
     search::index_words,
 };

@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::id::{OrgId, TokenId};
 
 use crate::{
-    Store,
-    db::{find, read},
+    db::{Store, find, read},
     error::StoreError,
     revocation::above,
 };

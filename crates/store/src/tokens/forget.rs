@@ -5,8 +5,7 @@ use portcullis_core::clock::Timestamp;
 use serde_json::json;
 
 use crate::{
-    Store,
-    db::{Db, all, change, read, run, text_list},
+    db::{Db, Store, all, change, read, run, text_list},
     error::StoreError,
 };
 

@@ -7,8 +7,7 @@ use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::Token
 
 use super::TokenRecord;
 use crate::{
-    Store,
-    db::{Db, Dialect, all, change, one, run},
+    db::{Db, Dialect, Store, all, change, one, run},
     error::StoreError,
     logins::LoginRecord,
     revocation::{above, revoked_among},

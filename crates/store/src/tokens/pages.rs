@@ -9,8 +9,7 @@ use portcullis_core::{
 
 use super::{TokenRecord, TokenRow};
 use crate::{
-    Store,
-    db::{Found, Readable, all, find, parse_some, read, row},
+    db::{Found, Readable, Store, all, find, parse_some, read, row},
     error::StoreError,
     search::{beginning, begins, records},
 };

@@ -13,8 +13,7 @@ use super::{
     issue::{insert, insert_refresh},
 };
 use crate::{
-    Store,
-    db::{Dialect, change, find, one, parse, read, row, run},
+    db::{Dialect, Store, change, find, one, parse, read, row, run},
     error::StoreError,
     revocation::revoked_above,
 };

@@ -7,8 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    Store,
-    db::{Dialect, all, change, find, parse, read},
+    db::{Dialect, Store, all, change, find, parse, read},
     error::StoreError,
     revocation::revoke_roots,
 };

@@ -16,8 +16,9 @@ use tempfile::TempDir;
 
 use super::{Issue, Issued, NewToken, TokenQuery, TokenRecord};
 use crate::{
-    DatabaseSettings, DatabaseUrl, EventFilter, EventOrder, Store, Visibility,
-    db::{Db, Dialect as _, NewEvent, change},
+    audit::events::{EventFilter, EventOrder, Visibility},
+    db::{Db, Dialect as _, NewEvent, Store, change},
+    settings::{DatabaseSettings, DatabaseUrl},
 };
 
 const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
@@ -71,7 +72,7 @@ impl Counted {
         let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
         let settings = DatabaseSettings {
             connections: 1,
-            ..DatabaseSettings::new(url, crate::RowKey::derive(&[7; 32]))
+            ..DatabaseSettings::new(url, crate::row_key::RowKey::derive(&[7; 32]))
         };
         let store = Store::open(&settings).await.unwrap();
         let steps = Arc::default();
@@ -80,7 +81,7 @@ impl Counted {
             count(pool, &steps).await;
         }
         let it = Self { org: id("org", 1), user: id("usr", 1), store, steps, _folder: folder };
-        let org = crate::Org {
+        let org = crate::orgs::Org {
             id: it.org,
             name: "acme".to_owned(),
             plan: Plan::Pro,
@@ -88,7 +89,8 @@ impl Counted {
             disabled_at: None,
         };
         it.store.create_org(&org).await.unwrap();
-        let ana = crate::Principal::new(it.user, it.org, "ana".to_owned(), Role::Member, NOW);
+        let ana =
+            crate::principals::Principal::new(it.user, it.org, "ana".to_owned(), Role::Member, NOW);
         it.store.create_principal(&ana).await.unwrap();
         it.store.insert_token(&it.token(1), &hash(1)).await.unwrap();
         it.tokens(100_000, others, "NULL").await;
@@ -148,7 +150,7 @@ impl Counted {
                 dlp_result: None,
                 outcome: None,
                 request_id: None,
-                texts: crate::EventTexts::default().with(crate::TextColumn::Core, "{}"),
+                texts: crate::db::EventTexts::default().with(crate::db::TextColumn::Core, "{}"),
                 has_payload: false,
             };
             record(&self.store, &event).await.unwrap();
@@ -210,11 +212,11 @@ impl Counted {
     }
 }
 
-fn leaf(_: &crate::UnsealedEvent, _: i64, _: Timestamp) -> [u8; 32] {
+fn leaf(_: &crate::audit::seal::UnsealedEvent, _: i64, _: Timestamp) -> [u8; 32] {
     [0; 32]
 }
 
-async fn record(store: &Store, event: &NewEvent) -> Result<(), crate::StoreError> {
+async fn record(store: &Store, event: &NewEvent) -> Result<(), crate::error::StoreError> {
     change!(store, event.org_id, |tx| {
         tx.record_event(&store.row_key, event).await?;
     });

@@ -15,9 +15,10 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::{
-    super::{common, message::McpMessage, question, server_info},
-    RpcErrorBody,
+use super::RpcErrorBody;
+use crate::{
+    exchange::message::McpMessage,
+    mcp::{common, question, server_info},
 };
 
 /// Written into each answer of the stateless era.

@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 
 use super::granted::{ExchangeBody, Token, TokenExchange, answer, scope};
 use crate::{
-    Gateway,
-    answer::{ErrorAnswer, One},
-    body::{self, RequestBody, text, wrong_member},
-    caller::{Credential, TokenScheme},
-    outcome::HandlerResult,
+    exchange::{
+        Credential, ErrorAnswer, HandlerResult, One, RequestBody, TokenScheme,
+        body::{self, text, wrong_member},
+    },
+    gateway::Gateway,
 };
 
 const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";

@@ -12,7 +12,7 @@ use portcullis_core::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::outcome::Outcome;
+use crate::exchange::Outcome;
 
 /// The scopes that were asked for by name; `None` when nothing was said.
 pub(super) fn scope(asked: Option<&str>) -> Result<Option<ScopeSet>, Refusal> {

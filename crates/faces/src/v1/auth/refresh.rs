@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 
 use super::granted::{RefreshBody, Token, answer, scope};
 use crate::{
-    Gateway,
-    answer::{ErrorAnswer, One},
-    body::{self, RequestBody, text},
-    caller::Credential,
-    outcome::HandlerResult,
+    exchange::{
+        Credential, ErrorAnswer, HandlerResult, One, RequestBody,
+        body::{self, text},
+    },
+    gateway::Gateway,
 };
 
 /// Spends a refresh token, in the body or as the Bearer, for a new access and refresh token.

@@ -8,7 +8,7 @@ use portcullis_core::{
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::body;
+use crate::exchange::body;
 
 const NAME: &str = "interaction";
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{LONGEST, groups, role_of, scopes};
-use crate::body;
+use crate::exchange::body;
 
 const MEMBERS: [&str; 5] = ["name", "role", "scopes", "disabled", "groups"];
 

@@ -6,8 +6,8 @@ use portcullis_core::{clock::Timestamp, id::EventId};
 use portcullis_store::Selection;
 use serde_json::json;
 
-use super::{super::Installation, Failure, moment};
-use crate::boot::Office;
+use super::{Failure, moment};
+use crate::{boot::Office, cli::installation::Installation};
 
 #[derive(Args)]
 pub(in super::super) struct Erase {

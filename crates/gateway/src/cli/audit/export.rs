@@ -23,7 +23,8 @@ use super::filters::Filters;
 use crate::{
     boot::Office,
     cli::{
-        Failure, Installation,
+        installation::Installation,
+        output::Failure,
         remote::{RemoteGateway, body, member},
     },
 };

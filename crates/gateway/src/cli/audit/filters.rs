@@ -6,7 +6,7 @@ use portcullis_core::id::{OrgId, PrincipalId, TokenId};
 
 use crate::{
     boot::Office,
-    cli::{Failure, remote::RemoteGateway},
+    cli::{output::Failure, remote::RemoteGateway},
 };
 
 /// Only these events; options that are given all have to fit.

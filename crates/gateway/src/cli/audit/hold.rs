@@ -9,11 +9,11 @@ use portcullis_core::{
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{
-    super::{Installation, of_org::OfOrg, remote::body},
-    Failure, moment,
+use super::{Failure, moment};
+use crate::{
+    boot::Office,
+    cli::{installation::Installation, of_org::OfOrg, remote::body},
 };
-use crate::boot::Office;
 
 #[derive(Subcommand)]
 pub(in super::super) enum Holds {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::{
     boot::{Office, log_keys},
-    cli::{Failure, Installation},
+    cli::{installation::Installation, output::Failure},
     config::{Config, KeySource},
 };
 

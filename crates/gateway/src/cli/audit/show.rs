@@ -3,7 +3,7 @@
 use clap::Args;
 use portcullis_core::id::EventId;
 
-use crate::cli::{Failure, of_org::OfOrg};
+use crate::cli::{of_org::OfOrg, output::Failure};
 
 #[derive(Args)]
 pub(in crate::cli) struct Show {

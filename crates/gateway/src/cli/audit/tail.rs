@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::filters::Filters;
 use crate::cli::{
-    Failure, Installation,
-    output::{Output, json_text},
+    installation::Installation,
+    output::{Failure, Output, json_text},
     remote::RemoteGateway,
 };
 

@@ -25,7 +25,7 @@ use portcullis_core::{
 use serde_json::{Map, Value, json};
 
 use self::{kept::KeptCheckpoint, reading::Lines};
-use crate::cli::{Failure, Installation};
+use crate::cli::{installation::Installation, output::Failure};
 
 /// The codes of [`Fault::exit_code`], for a person.
 const EXIT_CODES: &str = "\

@@ -6,7 +6,7 @@ use portcullis_core::dlp::{Direction, Engine, Finding, Findings, Likelihood};
 use serde_json::{Map, Value, json};
 
 use super::source::{Window, newlines};
-use crate::cli::{Failure, output::Output};
+use crate::cli::output::{Failure, Output};
 
 /// Everything that a scan has to say.
 pub(super) struct Report {

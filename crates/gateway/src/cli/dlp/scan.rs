@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     boot,
-    cli::{Failure, Installation},
+    cli::{installation::Installation, output::Failure},
 };
 
 #[derive(Args)]

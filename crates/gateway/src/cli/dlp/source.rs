@@ -11,7 +11,7 @@ use std::{
 use clap::ValueEnum;
 use portcullis_core::json::{Bounds, parse};
 
-use crate::cli::Failure;
+use crate::cli::output::Failure;
 
 /// Form of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

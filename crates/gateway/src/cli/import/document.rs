@@ -4,7 +4,7 @@ use portcullis_core::json::{self, Bounds};
 use serde_json::{Map, Value};
 
 use super::secrets::quote_name;
-use crate::cli::Failure;
+use crate::cli::output::Failure;
 
 /// More than any client can use.
 const MAX_ENTRIES: usize = 1_000;

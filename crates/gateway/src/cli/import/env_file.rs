@@ -11,7 +11,7 @@ use std::{
 use portcullis_core::secret::Secret;
 use zeroize::Zeroizing;
 
-use crate::cli::Failure;
+use crate::cli::output::Failure;
 
 /// Writes a new file that only its owner may read. Fails if there is one already.
 pub(super) fn write(path: &Path, secrets: &BTreeMap<String, Secret>) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::cli::{Failure, output::visible};
+use crate::cli::output::{Failure, visible};
 
 /// Parts of names of what is secret.
 const SECRET_NAMES: [&str; 13] = [

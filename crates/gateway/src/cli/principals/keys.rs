@@ -17,7 +17,7 @@ use portcullis_upstream::with_query;
 use serde_json::{Value, json};
 
 use super::Whom;
-use crate::cli::{Failure, remote::RemoteGateway};
+use crate::cli::{output::Failure, remote::RemoteGateway};
 
 /// Public keys by which a service account proves itself at the token endpoint
 #[derive(Subcommand)]

@@ -18,8 +18,13 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::super::{Failure, Installation, output::visible};
-use crate::boot::{Node, Standing, SystemClock, SystemRandom};
+use crate::{
+    boot::{Node, Standing, SystemClock, SystemRandom},
+    cli::{
+        installation::Installation,
+        output::{Failure, visible},
+    },
+};
 
 /// Variable with the token that a call is made with.
 const TOKEN: &str = "PORTCULLIS_TOKEN";

@@ -10,8 +10,7 @@ use portcullis_app::replace_private_file;
 use portcullis_core::{clock::Timestamp, secret::Secret};
 use serde::{Deserialize, Serialize};
 
-use super::super::Failure;
-use crate::boot::make_private;
+use crate::{boot::make_private, cli::output::Failure};
 
 /// The largest file.
 const MAX_BYTES: u64 = 64 << 10;

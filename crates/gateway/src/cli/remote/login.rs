@@ -19,10 +19,11 @@ use super::{
     GatewayOptions,
     callback::Callback,
     kept::{KeptLogin, LoginFile},
+    scopes,
 };
 use crate::{
     boot::{self, SystemRandom},
-    cli::{Failure, output::Output, output::visible, scopes},
+    cli::output::{Failure, Output, visible},
 };
 
 /// Time for a person to log in and to consent.

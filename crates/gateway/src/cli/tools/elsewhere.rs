@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Accept, differences, name};
 use crate::cli::{
-    Failure,
-    output::visible,
+    output::{Failure, visible},
     remote::{RemoteGateway, segment},
 };
 

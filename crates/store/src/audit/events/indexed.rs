@@ -4,8 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
-    Store,
-    db::{Db, RecordTexts, events_of_seals, has_sealed_twin, index_entries, read, row},
+    db::{Db, RecordTexts, Store, events_of_seals, has_sealed_twin, index_entries, read, row},
     error::StoreError,
 };
 

@@ -12,8 +12,7 @@ use super::{
     is_under, own, under,
 };
 use crate::{
-    Store,
-    db::{Db, events_of_seals, find, read, text_list},
+    db::{Db, Store, events_of_seals, find, read, text_list},
     error::StoreError,
 };
 

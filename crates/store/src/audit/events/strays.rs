@@ -6,8 +6,7 @@ use portcullis_core::id::OrgId;
 
 use super::seal_of_event;
 use crate::{
-    Store,
-    db::{Db, last_given, read, row},
+    db::{Db, Store, last_given, read, row},
     error::StoreError,
 };
 

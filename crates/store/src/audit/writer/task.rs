@@ -27,8 +27,7 @@ use super::{
     under_way::UnderWay,
 };
 use crate::{
-    Store,
-    db::{Batch, Db, Log, LogWriter, Losers},
+    db::{Batch, Db, Log, LogWriter, Losers, Store},
     error::StoreError,
 };
 

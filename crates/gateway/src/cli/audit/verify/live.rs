@@ -8,7 +8,7 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{KeptCheckpoint, Verify, finish, kept::KeptLog, report_text};
-use crate::{boot::Office, cli::Failure};
+use crate::{boot::Office, cli::output::Failure};
 
 impl Verify {
     pub(super) async fn run_live(mut self, org: &str) -> Result<ExitCode, Failure> {

@@ -1,0 +1,97 @@
+//! A message as far as its answer depends on it, and answers that are none of a call.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use portcullis_core::mcp::{Era, ProtocolError, Request as Asking, RequestId};
+use serde_json::{Map, Value};
+
+/// The answer to a message, where it is none of a call.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// The result as text.
+    Result(String),
+    List(List),
+    Error(ProtocolError),
+    /// A notification was taken.
+    Accepted,
+}
+
+/// A page of a list of tools.
+#[derive(Debug)]
+pub(crate) struct List {
+    /// The tools as JSON, separated by commas.
+    pub(crate) tools: Bytes,
+    /// The members that follow them, and the end of the result.
+    pub(crate) rest: String,
+}
+
+/// Message as far as the writer of its answer has to know it.
+#[derive(Debug)]
+pub(crate) struct McpMessage {
+    pub(crate) id: RequestId,
+    pub(crate) era: Era,
+    /// The tool that is called, if one is.
+    pub(crate) tool: OnceLock<String>,
+    /// The client opens addresses for its user, and may be asked to in place of an answer.
+    pub(crate) opens_urls: OnceLock<()>,
+    /// The task that the answer tells of.
+    task: OnceLock<TaskReply>,
+}
+
+/// The task that an answer tells of, with its members.
+#[derive(Debug)]
+pub(crate) enum TaskReply {
+    /// A task in place of a refusal.
+    Begun(Map<String, Value>),
+    /// The outcome is its answer.
+    Ended(Map<String, Value>),
+}
+
+impl McpMessage {
+    pub(crate) fn new(asking: &Asking) -> Self {
+        Self {
+            id: asking.id.clone(),
+            era: asking.era,
+            tool: OnceLock::new(),
+            opens_urls: OnceLock::new(),
+            task: OnceLock::new(),
+        }
+    }
+
+    /// Its client opens addresses for its user.
+    pub(crate) fn may_open_urls(&self) {
+        let _ = self.opens_urls.set(());
+    }
+
+    /// The answer tells of a task.
+    pub(crate) fn tells(&self, told: TaskReply) {
+        let _ = self.task.set(told);
+    }
+
+    /// The members of a task whose answer the outcome is.
+    pub(crate) fn ended_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(TaskReply::Ended(members)) => Some(members),
+            Some(TaskReply::Begun(_)) | None => None,
+        }
+    }
+
+    /// The members of a task that stands in place of a refusal.
+    pub(crate) fn begun_task(&self) -> Option<&Map<String, Value>> {
+        match self.task.get() {
+            Some(TaskReply::Begun(members)) => Some(members),
+            Some(TaskReply::Ended(_)) | None => None,
+        }
+    }
+
+    /// Sets the tool that the message calls.
+    pub(crate) fn calls(&self, tool: &str) {
+        let _ = self.tool.set(tool.to_owned());
+    }
+
+    /// Returns true for a call of a tool.
+    pub(crate) fn is_call(&self) -> bool {
+        self.tool.get().is_some()
+    }
+}

@@ -1,0 +1,278 @@
+//! The audit log: its signed checkpoint, exports of it, holds on it, and how to verify it.
+
+use askama::Template;
+use axum::{
+    extract::{Path, RawQuery},
+    http::{HeaderMap, StatusCode},
+    response::Response,
+};
+use portcullis_core::principal::Scope;
+use serde_json::{Map, Value, json};
+
+use super::{
+    api::{ApiReply, Problem},
+    guest::{Frame, Guest, GuestForm},
+    json::Json,
+    render, see_other,
+    table::Filters,
+};
+use crate::{
+    exchange::{NoQuery, Outcome, Segment, WithQuery},
+    pages::form::Form,
+    v1,
+};
+
+const PATH: &str = "/console/log";
+/// Exports that the page lists.
+const LISTED: usize = 8;
+
+#[derive(Template)]
+#[template(path = "log.html")]
+struct LogPage {
+    frame: Frame,
+    checkpoint: Result<SignedCheckpoint, Problem>,
+    /// The newest events.
+    events: Vec<Json>,
+    /// Number of them that have no place in the log yet.
+    unsealed: usize,
+    /// Verifier keys of the log.
+    keys: Vec<String>,
+    may_export: bool,
+    exports: Vec<ListedExport>,
+    is_writing: bool,
+    /// Holds in force; nothing for people who are no admins.
+    holds: Option<Vec<Json>>,
+    problem: Option<Problem>,
+}
+
+/// A signed note, taken apart.
+struct SignedCheckpoint {
+    note: String,
+    origin: String,
+    size: String,
+    root: String,
+    signers: Vec<String>,
+}
+
+/// An export by its id, as it stands or without a file.
+struct ListedExport {
+    id: String,
+    state: Option<Json>,
+    event: Option<Json>,
+}
+
+impl SignedCheckpoint {
+    fn of(note: &str) -> Self {
+        let mut lines = note.lines();
+        let mut line = || lines.next().unwrap_or_default().to_owned();
+        let [origin, size, root] = [line(), line(), line()];
+        let signer =
+            |line: &str| line.strip_prefix("\u{2014} ")?.split(' ').next().map(str::to_owned);
+        let signers = note.lines().filter_map(signer).collect();
+        Self { note: note.to_owned(), origin, size, root, signers }
+    }
+
+    /// Returns true if the signer is a witness rather than the log itself.
+    fn is_witness(&self, signer: &str) -> bool {
+        signer != self.origin
+    }
+}
+
+/// The log: its checkpoint, its exports and holds, and a check that it continues what was seen.
+#[utoipa::path(
+    get, path = "/console/log", tag = "console", operation_id = "console_log",
+    params(("export" = Option<String>, Query, description = "an export to list first")),
+    responses(
+        (status = 200, description = "a page: checkpoint, exports, holds, commands to verify", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
+    page(&guest, filters.text("export"), None).await
+}
+
+async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response {
+    if let Err(refusal) = guest.ctx.require(Scope::AuditRead) {
+        return match Problem::or_reply(refusal.into()) {
+            Err(problem) => problem.page(guest),
+            Ok(_) => see_other("/console"),
+        };
+    }
+    // Read before the checkpoint, which gives every event a place.
+    let events = guest.log_events("limit=20").await;
+    let unsealed = events.iter().filter(|event| !event.has("/sequence")).count();
+    let signed =
+        async |NoQuery(ctx, gateway)| Ok(Outcome::data(&gateway.app.audit.checkpoint(&ctx).await?));
+    let checkpoint = guest.ask(Some(Scope::AuditRead), signed).await;
+    // The text as it was signed: nothing in it is spelled out.
+    let checkpoint =
+        checkpoint.map(|reply| SignedCheckpoint::of(reply.data.0.as_str().unwrap_or_default()));
+    let exports = guest.exports(first).await;
+    let is_pending =
+        |it: &ListedExport| it.state.as_ref().is_some_and(|it| it.is("/status", "pending"));
+    let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
+    let page = LogPage {
+        frame: guest.frame("Log", PATH),
+        checkpoint,
+        unsealed,
+        events,
+        keys: keys.iter().map(|key| key.verifier.to_string()).collect(),
+        may_export: guest.may(Scope::AuditExport),
+        is_writing: exports.iter().any(is_pending),
+        exports,
+        holds: guest.holds().await,
+        problem,
+    };
+    render(StatusCode::OK, &page)
+}
+
+impl Guest {
+    async fn log_events(&self, filters: &str) -> Vec<Json> {
+        self.items(None, filters, v1::events::list).await
+    }
+
+    async fn holds(&self) -> Option<Vec<Json>> {
+        let holds = self.read(Some(Scope::Admin), None, v1::holds::list).await.ok()?.items();
+        Some(holds.into_iter().filter(|hold| !hold.has("/released_at")).collect())
+    }
+
+    async fn export(&self, id: &str) -> Result<ApiReply, Problem> {
+        let path = Ok(Path(id.to_owned()));
+        self.ask(Some(Scope::AuditExport), |caller| v1::exports::get(caller, path)).await
+    }
+
+    /// The exports that the log tells of, and `first` before them: no event tells of one that is
+    /// being written.
+    async fn exports(&self, first: &str) -> Vec<ListedExport> {
+        let query = format!("type=audit.exported&limit={LISTED}");
+        let mut listed: Vec<ListedExport> = Vec::new();
+        let known = self.log_events(&query).await;
+        if !first.is_empty() && !known.iter().any(|event| event.is("/target/id", first)) {
+            let state = self.export(first).await.ok().map(|reply| reply.data);
+            if state.is_some() {
+                listed.push(ListedExport { id: first.to_owned(), state, event: None });
+            }
+        }
+        for event in known {
+            let id = event.text("/target/id");
+            let state = self.export(&id).await.ok().map(|reply| reply.data);
+            listed.push(ListedExport { id, state, event: Some(event) });
+        }
+        listed
+    }
+}
+
+/// Begins an export of the log, from the form of its page.
+#[utoipa::path(
+    post, path = "/console/log", tag = "console", operation_id = "console_export",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `format`, and `from` and `to` in UTC"),
+    responses(
+        (status = 200, description = "a page: why no export was begun", content_type = "text/html"),
+        (status = 303, description = "begun: back to the page; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn export(GuestForm(guest, form): GuestForm) -> Response {
+    let body = guest.json_body(&export_request(&form));
+    match guest.ask(Some(Scope::AuditExport), |caller| v1::exports::create(caller, body)).await {
+        Ok(reply) => see_other(&format!("{PATH}?export={}", reply.data.text("/id"))),
+        Err(problem) => page(&guest, "", Some(problem)).await,
+    }
+}
+
+/// The body that a program would send.
+fn export_request(form: &Form) -> Value {
+    let mut members = Map::new();
+    for name in ["format", "from", "to"] {
+        let text = form.field(name).unwrap_or_default().trim();
+        let text = match (name, text.len()) {
+            (_, 0) => continue,
+            ("format", _) if text == "csv+bom" => {
+                members.insert("include".to_owned(), json!(["bom"]));
+                "csv".to_owned()
+            }
+            // What browsers send for a moment without and with seconds.
+            ("from" | "to", 16) => format!("{text}:00Z"),
+            ("from" | "to", 19) => format!("{text}Z"),
+            _ => text.to_owned(),
+        };
+        members.insert(name.to_owned(), json!(text));
+    }
+    Value::Object(members)
+}
+
+/// The file of an export.
+#[utoipa::path(
+    get, path = "/console/log/exports/{id}/file", tag = "console", operation_id = "console_export_file",
+    params(("id" = String, Path, description = "`exp_` and a ULID")),
+    responses(
+        (status = 200, description = "the file", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 206, description = "the part asked for with `Range`", content((String = "application/x-ndjson"), (String = "text/csv"))),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "the person lacks `audit:export`", body = crate::exchange::ErrorAnswer),
+        (status = 404, description = "no such file in this org, not yet, or not any more", body = crate::exchange::ErrorAnswer),
+        (status = 416, description = "the part is not in the file", body = crate::exchange::ErrorAnswer),
+    )
+)]
+pub(crate) async fn file(
+    guest: Guest,
+    path: Segment,
+    headers: HeaderMap,
+) -> Result<Response, Outcome> {
+    guest.ctx.require(Scope::AuditExport)?;
+    v1::exports::file(guest.caller(), path, headers).await
+}
+
+/// The checkpoint with the proof that it continues an older one, for the script of the page.
+#[utoipa::path(
+    get, path = "/console/log/checkpoint", tag = "console", operation_id = "console_checkpoint",
+    params(("since" = Option<u64>, Query, description = "size of a tree seen before")),
+    responses(
+        (status = 200, description = "the answer of `GET /v1/audit/checkpoint`", content((String = "text/plain"), (Object = "application/json"))),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 400, description = "`since` is no size, or larger than the log", body = crate::exchange::ErrorAnswer),
+        (status = 403, description = "the person lacks `audit:read`", body = crate::exchange::ErrorAnswer),
+    )
+)]
+pub(crate) async fn checkpoint(guest: Guest, RawQuery(raw): RawQuery) -> Result<Response, Outcome> {
+    guest.ctx.require(Scope::AuditRead)?;
+    v1::checkpoint::get(WithQuery(guest.ctx, guest.gateway, raw)).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_of_browsers_are_those_of_the_api() {
+        let form = Form::of([
+            ("form_token", "x"),
+            ("from", "2026-11-01T00:00"),
+            ("to", "2026-12-01T00:00:30"),
+            ("format", ""),
+        ]);
+
+        let expected = json!({"from": "2026-11-01T00:00:00Z", "to": "2026-12-01T00:00:30Z"});
+        assert_eq!(export_request(&form), expected);
+        let other = Form::of([("from", "yesterday"), ("format", "csv")]);
+        assert_eq!(export_request(&other), json!({"from": "yesterday", "format": "csv"}));
+        let marked = Form::of([("format", "csv+bom")]);
+        assert_eq!(export_request(&marked), json!({"format": "csv", "include": ["bom"]}));
+    }
+
+    #[test]
+    fn a_checkpoint_names_its_signers_and_which_are_witnesses() {
+        let note = "host/audit/org_x\n7\ncm9vdA==\n\n\u{2014} host/audit/org_x AAAA\n\u{2014} witness.example/w1 BBBB\n";
+
+        let signed = SignedCheckpoint::of(note);
+
+        assert_eq!(
+            (&*signed.origin, &*signed.size, &*signed.root),
+            ("host/audit/org_x", "7", "cm9vdA==")
+        );
+        assert_eq!(signed.signers, ["host/audit/org_x", "witness.example/w1"]);
+        assert!(!signed.is_witness("host/audit/org_x") && signed.is_witness("witness.example/w1"));
+    }
+}

@@ -1,0 +1,249 @@
+//! Connections to providers: their states, and forms that connect, confirm, refresh and end them.
+
+use askama::Template;
+use axum::{extract::Path, http::StatusCode, response::Response};
+use portcullis_core::principal::Scope;
+use serde_json::{Map, Value, json};
+
+use super::{
+    PageResult,
+    api::{ApiReply, Problem},
+    guest::{Frame, Guest, GuestForm},
+    json::Json,
+    lists::act,
+    render, see_other,
+    table::{Filters, more},
+    tools,
+};
+use crate::{
+    exchange::{Segment, segment},
+    pages::{form::Form, html::forward},
+    v1,
+};
+
+const PATH: &str = "/console/providers";
+
+#[derive(Template)]
+#[template(path = "providers.html")]
+struct ProvidersPage {
+    frame: Frame,
+    providers: Vec<Json>,
+    /// Providers without a connection.
+    waiting: Vec<Json>,
+    more: Option<String>,
+    /// True if the person may connect for itself, and for the org.
+    may_write: bool,
+    is_admin: bool,
+    /// Answer to a test of a connection.
+    tested: Option<Json>,
+}
+
+impl ProvidersPage {
+    /// Returns true if the person may change this connection.
+    fn may_change(&self, provider: &Json) -> bool {
+        self.may_write && (self.is_admin || !provider.is("/owner/type", "org"))
+    }
+
+    /// Owners for which the person may connect this provider, each with its name for people.
+    fn owners(&self, waiting: &Json) -> Vec<(&'static str, &'static str)> {
+        let mine = self.may_write && waiting.is("/for_me", "true");
+        let of_org = self.may_write && self.is_admin && waiting.is("/for_org", "true");
+        let owners = [(mine, "me", "me"), (of_org, "org", "the org")];
+        owners.into_iter().filter(|(may, ..)| *may).map(|(_, owner, name)| (owner, name)).collect()
+    }
+}
+
+/// Connections, with what the person may do to each.
+#[utoipa::path(
+    get, path = "/console/providers", tag = "console", operation_id = "console_providers",
+    responses(
+        (status = 200, description = "a page; takes the filters of `GET /v1/providers`", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 403, description = "a page: the person lacks `providers:read`", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
+    page(&guest, &filters, None).await
+}
+
+async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> PageResult {
+    let scope = Some(Scope::ProvidersRead);
+    let reply = guest.list(scope, filters, v1::providers::list).await?;
+    let waiting = guest.items(scope, "limit=200", v1::providers::waiting).await;
+    let page = ProvidersPage {
+        frame: guest.frame("Providers", PATH),
+        more: more(PATH, filters, reply.next.as_deref()),
+        providers: reply.items(),
+        waiting,
+        may_write: guest.may(Scope::ProvidersWrite),
+        is_admin: guest.may(Scope::Admin),
+        tested,
+    };
+    Ok(render(StatusCode::OK, &page))
+}
+
+#[derive(Template)]
+#[template(path = "connected.html")]
+struct ConfirmPage {
+    frame: Frame,
+    slug: String,
+    /// `org` or `me`: owner of the connection that was begun.
+    owner: &'static str,
+    /// The code that the browser came back with.
+    code: String,
+    /// The reason that there is none.
+    error: String,
+}
+
+/// The page that a browser comes back to from the authorization of a provider: a button that
+/// confirms. Nothing is connected before it is pressed.
+#[utoipa::path(
+    get, path = "/console/providers/{slug}/connected", tag = "console", operation_id = "console_connected",
+    params(
+        ("slug" = String, Path, description = "what is being connected"),
+        ("confirm" = Option<String>, Query, description = "the code to confirm with"),
+        ("error" = Option<String>, Query, description = "why there is none"),
+    ),
+    responses(
+        (status = 200, description = "a page with a button that confirms", content_type = "text/html"),
+        (status = 303, description = "to the login, or to the list if there is nothing to confirm"),
+    )
+)]
+pub(crate) async fn connected(guest: Guest, path: Segment, query: Filters) -> Response {
+    let code = query.text("confirm").to_owned();
+    let error = query.text("error").to_owned();
+    if code.is_empty() && error.is_empty() {
+        return see_other(PATH);
+    }
+    let frame = guest.frame("Connect", PATH);
+    let slug = Json(Value::String(segment(path))).text("");
+    let owner = if query.is("owner", "org") { "org" } else { "me" };
+    render(StatusCode::OK, &ConfirmPage { frame, slug, owner, code, error })
+}
+
+/// Connects a provider, from the list or the page that the browser came back to.
+#[utoipa::path(
+    post, path = "/console/providers/connect", tag = "console", operation_id = "console_connect",
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `slug`, `owner`, and `api_key` or `confirm`; `tool` and `raw` of a call that waits for the connection"),
+    responses(
+        (status = 200, description = "a page: that goes on to the authorization of the provider, why nothing was connected, or the answer to the call that waited", content_type = "text/html"),
+        (status = 303, description = "connected: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 404, description = "a page: no such provider", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> Response {
+    match guest.connect(&form).await {
+        // Not a redirect: the authorization is elsewhere, where forms of this page may not lead.
+        Ok(reply) if reply.data.has("/authorization_url") => {
+            let address = reply.data.at("/authorization_url");
+            forward("Connect", address.0.as_str().unwrap_or(PATH))
+        }
+        Ok(_) => match form.field("tool") {
+            // A call that waited for the connection goes on, by what the person reaches now.
+            Some(tool) if guest.look_again().await => tools::call_from(&guest, tool, &form).await,
+            Some(_) | None => see_other(PATH),
+        },
+        Err(problem) => problem.page(&guest),
+    }
+}
+
+impl Guest {
+    async fn connect(&self, form: &Form) -> Result<ApiReply, Problem> {
+        let slug = form.field("slug").unwrap_or_default().trim();
+        let mut members = Map::new();
+        for name in ["owner", "api_key", "confirm"] {
+            let text = form.field(name).unwrap_or_default().trim();
+            if !text.is_empty() {
+                members.insert(name.to_owned(), json!(text));
+            }
+        }
+        let is_begin = ["api_key", "confirm"].iter().all(|name| !members.contains_key(*name));
+        let Some(url) = self.gateway.app.providers.public_url().filter(|_| is_begin) else {
+            return self.ask_connect(slug, &members).await;
+        };
+        let mut returning = members.clone();
+        let owner = form.field("owner").unwrap_or("me");
+        let back = format!("{url}{PATH}/{slug}/connected?owner={owner}");
+        returning.insert("return_to".to_owned(), json!(back));
+        match self.ask_connect(slug, &returning).await {
+            // A provider without authorization sends no browser back.
+            Err(problem)
+                if problem
+                    .details
+                    .items("/violations")
+                    .iter()
+                    .any(|it| it.is("/path", "/return_to")) =>
+            {
+                self.ask_connect(slug, &members).await
+            }
+            other => other,
+        }
+    }
+
+    async fn ask_connect(
+        &self,
+        slug: &str,
+        members: &Map<String, Value>,
+    ) -> Result<ApiReply, Problem> {
+        let body = self.json_body(&Value::Object(members.clone()));
+        let path = Ok(Path(slug.to_owned()));
+        let connect = |caller| v1::providers::connect(caller, path, body);
+        self.ask(Some(Scope::ProvidersWrite), connect).await
+    }
+}
+
+/// Asks a provider for its tools now, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/test", tag = "console", operation_id = "console_test_provider",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 200, description = "a page: the list, and what came of the test", content_type = "text/html"),
+        (status = 303, description = "to the login, if nobody is signed in"),
+        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn test(path: Segment, GuestForm(guest, _): GuestForm) -> PageResult {
+    let body = guest.no_body();
+    let test = |caller| v1::providers::test(caller, path, body);
+    match guest.ask(Some(Scope::ProvidersWrite), test).await {
+        Ok(reply) => page(&guest, &Filters::default(), Some(reply.data)).await,
+        Err(problem) => Err(problem.page(&guest)),
+    }
+}
+
+/// Refreshes a connection, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/refresh", tag = "console", operation_id = "console_refresh_provider",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "refreshed: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+        (status = 409, description = "a page: connect it again, or there is nothing to refresh with", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn refresh(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    let body = guest.no_body();
+    let refresh = |caller| v1::providers::refresh(caller, path, body);
+    act(&guest, Some(Scope::ProvidersWrite), PATH, refresh).await
+}
+
+/// Ends a connection, from the list.
+#[utoipa::path(
+    post, path = "/console/providers/{id}/disconnect", tag = "console", operation_id = "console_disconnect",
+    params(("id" = String, Path, description = "`prv_` and a ULID")),
+    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
+    responses(
+        (status = 303, description = "ended: back to the list; or to the login"),
+        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
+        (status = 404, description = "a page: no such connection", content_type = "text/html"),
+    )
+)]
+pub(crate) async fn disconnect(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
+    let disconnect = |caller| v1::providers::disconnect(caller, path);
+    act(&guest, Some(Scope::ProvidersWrite), PATH, disconnect).await
+}

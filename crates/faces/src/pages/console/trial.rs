@@ -1,0 +1,173 @@
+//! A call that a person makes from the page of a tool.
+
+use std::fmt::Write as _;
+
+use portcullis_app::{Conversation, Invocation, View, tool_named};
+use portcullis_core::hidden::is_hidden;
+use serde_json::Value;
+
+use super::{api::Problem, guest::Guest, json::Json, schema_form};
+use crate::{
+    exchange::{Outcome, body},
+    pages::form::Form,
+};
+
+/// Lines to be copied.
+#[derive(Debug)]
+pub(super) struct Snippet {
+    pub(super) name: &'static str,
+    pub(super) text: String,
+}
+
+/// A call and how it ended.
+#[derive(Debug)]
+pub(super) struct Trial {
+    /// The input as JSON, as it was sent.
+    pub(super) raw: String,
+    /// The same call from programs.
+    pub(super) snippets: Vec<Snippet>,
+    /// The result; nothing if the call was refused.
+    pub(super) result: Option<Json>,
+    pub(super) problem: Option<Problem>,
+    /// Decision, policy, findings and event.
+    pub(super) governance: Json,
+}
+
+impl Trial {
+    /// Calls the tool `id` with the input of `form`.
+    pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &Form) -> Self {
+        let raw = match form.field("raw") {
+            Some(raw) => Ok(raw.trim().replace("\r\n", "\n")),
+            None => schema_form::input(&tool.at("/input_schema").0, form)
+                .map(|input| serde_json::to_string_pretty(&input).unwrap_or_default()),
+        };
+        let outcome = match &raw {
+            Ok(raw) => invoke(guest, id, raw).await,
+            Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
+        };
+        let raw = escaped(&raw.unwrap_or_else(|_| "{}".to_owned()));
+        let snippets = snippets(guest, id, &raw);
+        match Problem::or_reply(outcome) {
+            Ok(reply) => Self {
+                raw,
+                snippets,
+                result: Some(reply.data),
+                problem: None,
+                governance: reply.governance,
+            },
+            Err(problem) => {
+                let governance = problem.governance.clone();
+                Self { raw, snippets, result: None, problem: Some(problem), governance }
+            }
+        }
+    }
+
+    /// The input, if it was JSON.
+    pub(super) fn input(&self) -> Option<Value> {
+        serde_json::from_str(&self.raw).ok()
+    }
+}
+
+async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
+    let gateway = &guest.gateway;
+    if let Err(refusal) = gateway.app.calls.room_for_a_call() {
+        return refusal.into();
+    }
+    let bytes = raw.len();
+    let tool = tool_named(id);
+    let raw = raw.to_owned();
+    let asked = move || {
+        let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let input = body::document(raw.as_bytes()).and_then(|input| {
+            if input.root().is_object() {
+                Ok((input, size))
+            } else {
+                Err(body::wrong_member("input", "has to be an object"))
+            }
+        });
+        Invocation {
+            tool,
+            view: Ok(View::default()),
+            key: Ok(None),
+            body: input,
+            conversation: Conversation::default(),
+            task: None,
+        }
+    };
+    Outcome::of_call(gateway.app.calls.invoke(guest.ctx.clone(), bytes, asked).await)
+}
+
+/// JSON with its hidden characters as escapes: the same value, which a reader sees.
+pub(super) fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            let mut units = [0; 2];
+            for unit in letter.encode_utf16(&mut units) {
+                let _ = write!(shown, "\\u{unit:04x}");
+            }
+        } else {
+            shown.push(letter);
+        }
+    }
+    shown
+}
+
+/// The call by `curl` and by the SDKs of MCP; the token is the caller's own.
+fn snippets(guest: &Guest, id: &str, raw: &str) -> Vec<Snippet> {
+    let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
+    let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
+    let input = escaped(input.as_deref().unwrap_or("{}"));
+    let quoted = format!("{{\"input\": {input}}}").replace('\'', "'\\''");
+    let (slug, tool) = id.split_once(':').unwrap_or((id, ""));
+    // Text of JSON is text of both languages, in its quotation marks.
+    let as_text = Value::from(&*input).to_string();
+    let tool = Value::from(tool).to_string();
+    let curl = format!(
+        "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
+         -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"
+    );
+    let python = format!(
+        "import asyncio, json, os\n\n\
+         from mcp import Client\n\
+         from mcp.client.streamable_http import create_mcp_http_client, streamable_http_client\n\n\n\
+         async def main():\n    \
+             headers = {{\"Authorization\": \"Bearer \" + os.environ[\"TOKEN\"]}}\n    \
+             async with create_mcp_http_client(headers=headers) as http:\n        \
+                 transport = streamable_http_client(\"{url}/mcp/{slug}\", http_client=http)\n        \
+                 async with Client(transport) as client:\n            \
+                     arguments = json.loads({as_text})\n            \
+                     print(await client.call_tool({tool}, arguments))\n\n\n\
+         asyncio.run(main())"
+    );
+    let typescript = format!(
+        "import {{ Client, StreamableHTTPClientTransport }} from \"@modelcontextprotocol/client\";\n\n\
+         const headers = {{ Authorization: `Bearer ${{process.env.TOKEN}}` }};\n\
+         const address = new URL(\"{url}/mcp/{slug}\");\n\
+         const client = new Client({{ name: \"example\", version: \"1.0.0\" }});\n\
+         await client.connect(new StreamableHTTPClientTransport(address, {{ requestInit: {{ headers }} }}));\n\
+         console.log(await client.callTool({{ name: {tool}, arguments: {input} }}));\n\
+         await client.close();"
+    );
+    vec![
+        Snippet { name: "curl", text: curl },
+        Snippet { name: "Python", text: python },
+        Snippet { name: "TypeScript", text: typescript },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hidden_characters_are_seen_and_stay_the_same_value() {
+        let sent = "{\"a\": \"x\u{202e}y\u{e0041}\"}";
+
+        let shown = escaped(sent);
+
+        assert_eq!(shown, r#"{"a": "x\u202ey\udb40\udc41"}"#);
+        let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        assert_eq!(value(&shown), value(sent));
+    }
+}
