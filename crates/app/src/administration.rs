@@ -34,25 +34,6 @@ use crate::{
     foundation::Foundation, limits::Quotas, policies::Policies, screening::Screening,
 };
 
-/// Versions of a resource that a change applies to (RFC 9110 §13.1.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Precondition {
-    /// Whatever its version is.
-    None,
-    /// One of these, unquoted.
-    OneOf(Vec<String>),
-}
-
-impl Precondition {
-    /// Returns true if a resource of this version may be changed.
-    pub(crate) fn admits(&self, version: &str) -> bool {
-        match self {
-            Self::None => true,
-            Self::OneOf(versions) => versions.iter().any(|named| named == version),
-        }
-    }
-}
-
 /// Use cases of an org's admins.
 #[derive(Debug)]
 pub struct Administration {

@@ -28,7 +28,10 @@ use crate::{
     scim::Provisioning,
     screening::Screening,
     simulation::{Simulations, policy_cases::run_cases},
-    telemetry::{Telemetry, traces::TraceSettings},
+    telemetry::{
+        Telemetry,
+        traces::{TraceSettings, Traces},
+    },
     tools::Tools,
 };
 
@@ -100,13 +103,14 @@ impl App {
     /// less policy than was written.
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
         let Parts { clock, random, store, node, workers, tasks, .. } = parts;
+        let traces = Traces::new(parts.traces, &node, &clock, &random);
+        let telemetry = Arc::new(Telemetry { traces, tasks: tasks.clone() });
         let base = Arc::new(Base::new(clock, random, store, node, workers, tasks));
         let webhooks = parts.webhooks.keys().cloned().collect();
         let catalogue = ToolCatalogue::new(parts.declared, webhooks, base.now());
         let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);
         let foundation = Foundation::new(&base, catalogue, screening, parts.audit, parts.limits);
         let cluster = parts.cluster.map(Arc::new);
-        let telemetry = Arc::new(Telemetry::new(Arc::clone(&base), parts.traces));
         let policies = Policies::open(&foundation, parts.policies, parts.webhooks, run_cases)?;
         let policies = Arc::new(policies);
         let tools = Arc::new(Tools::new(&foundation, &policies));
@@ -118,7 +122,8 @@ impl App {
         let administration = Administration::new(&foundation, &access, &policies, parts.read_only);
         let administration = Arc::new(administration);
         let provisioning = Arc::new(Provisioning::new(&foundation, &access));
-        let approvals = Arc::new(Approvals::new(&foundation, &policies, &providers));
+        let public_url = &providers.connecting.public_url;
+        let approvals = Arc::new(Approvals::new(&foundation, &policies, public_url));
         let simulations = Arc::new(Simulations::new(&foundation, &policies, &tools));
         let calls = Calls::new(&foundation, &policies, &tools, &providers, &approvals, parts.calls);
         let calls = Arc::new(calls);

@@ -17,12 +17,12 @@ pub use self::{
     listing::{ApprovalPage, ApprovalQuery, ApprovalView, EarlierApproval},
 };
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use portcullis_core::{
     approval::Approval,
     audit::{Event, EventType, Target},
-    id::EventId,
+    id::{ApprovalId, EventId},
     refusal::{Refusal, Unavailable},
 };
 use portcullis_store::{ApprovalChange, StoreError};
@@ -38,7 +38,6 @@ use crate::{
     catalogue::ToolCatalogue,
     foundation::Foundation,
     policies::Policies,
-    providers::Providers,
     screening::Screening,
 };
 
@@ -50,7 +49,8 @@ pub struct Approvals {
     audit: Arc<Audit>,
     policies: Arc<Policies>,
     catalogue: Arc<ToolCatalogue>,
-    providers: Arc<Providers>,
+    /// Public address of the gateway, once it is known.
+    public_url: Arc<OnceLock<String>>,
     notices: Notices,
     waiting: Waiting,
 }
@@ -59,7 +59,7 @@ impl Approvals {
     pub(crate) fn new(
         foundation: &Foundation,
         policies: &Arc<Policies>,
-        providers: &Arc<Providers>,
+        public_url: &Arc<OnceLock<String>>,
     ) -> Self {
         let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
         Self {
@@ -68,10 +68,16 @@ impl Approvals {
             audit,
             policies: Arc::clone(policies),
             catalogue,
-            providers: Arc::clone(providers),
+            public_url: Arc::clone(public_url),
             notices: Notices::default(),
             waiting: Waiting::default(),
         }
+    }
+
+    /// The address at which people learn how to decide about an approval, once it is known where
+    /// browsers find the gateway.
+    pub(crate) fn url(&self, id: ApprovalId) -> Option<String> {
+        self.public_url.get().map(|url| format!("{url}/approvals/{id}"))
     }
 
     /// Writes the next state of an approval with its event, and tells of it. `false` if it was changed

@@ -139,3 +139,22 @@ impl Ctx {
 pub(crate) fn target_of(kind: &'static str, id: impl fmt::Display) -> Target {
     Target { credential: None, id: Some(id.to_string()), provider_id: None, kind, version: None }
 }
+
+/// Versions of a resource that a change applies to (RFC 9110 §13.1.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Precondition {
+    /// Whatever its version is.
+    None,
+    /// One of these, unquoted.
+    OneOf(Vec<String>),
+}
+
+impl Precondition {
+    /// Returns true if a resource of this version may be changed.
+    pub(crate) fn admits(&self, version: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::OneOf(versions) => versions.iter().any(|named| named == version),
+        }
+    }
+}

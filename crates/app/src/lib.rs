@@ -70,9 +70,8 @@ pub use self::{
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
         ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
-        OverrideRequest, OverrideView, Precondition, PrincipalKindName, PrincipalQuery,
-        PrincipalView, RoleName, ShownDefinition, TokenListQuery, TokenView, WaitingPlace,
-        WaitingTool, WindowUsage,
+        OverrideRequest, OverrideView, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName,
+        ShownDefinition, TokenListQuery, TokenView, WaitingPlace, WaitingTool, WindowUsage,
     },
     app::{App, Parts},
     approvals::{
@@ -115,7 +114,7 @@ pub use self::{
     },
     claim::Claim,
     cluster::{Cluster, JoinError},
-    ctx::{Ctx, Origin},
+    ctx::{Ctx, Origin, Precondition},
     directory::{
         DirectoryError,
         people::{NewPrincipal, PrincipalPatch},

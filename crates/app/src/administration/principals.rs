@@ -15,11 +15,11 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Administration, Precondition, broken, grants};
+use super::{Administration, broken, grants};
 use crate::{
     audit::events::row_of,
     contention::{Changer, Contended},
-    ctx::Ctx,
+    ctx::{Ctx, Precondition},
     directory::people::{NewPrincipal, PrincipalPatch, changed_members},
 };
 

@@ -172,7 +172,7 @@ impl Calls {
             id: approval.id,
             status: approval.status,
             expires_at: approval.expires_at,
-            url: self.providers.connecting.approval_url(approval.id),
+            url: self.approvals.url(approval.id),
         }
     }
 

@@ -22,10 +22,9 @@ use super::{
     view::{group_resource, group_version},
 };
 use crate::{
-    administration::Precondition,
     audit::events::row_of,
     contention::{Changer, Contended},
-    ctx::Ctx,
+    ctx::{Ctx, Precondition},
     directory,
 };
 

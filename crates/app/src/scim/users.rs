@@ -26,10 +26,9 @@ use super::{
     view::{user_resource, user_version},
 };
 use crate::{
-    administration::Precondition,
     audit::events::row_of,
     contention::{Changer, Contended},
-    ctx::Ctx,
+    ctx::{Ctx, Precondition},
 };
 
 /// Change that a request asks for.
