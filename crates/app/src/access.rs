@@ -14,8 +14,12 @@ use portcullis_core::{lifetime::GrantLife, refusal::Refusal, trust::DpopNonces};
 
 use self::{proofs::Proofs, token_use::UsedTokens, tokens::Sessions, trust::Trust, watch::Watch};
 use crate::{
-    audit::Audit, base::Base, cluster::Cluster, foundation::Foundation, limits::Quotas,
-    providers::Providers, screening::Screening,
+    audit::Audit,
+    base::{Base, cluster::Cluster},
+    foundation::Foundation,
+    limits::Quotas,
+    providers::Providers,
+    screening::Screening,
 };
 
 /// Settings of access.

@@ -9,7 +9,7 @@ use portcullis_lanes::{goes_on, offload};
 use portcullis_upstream::{DetectorError, ExternalDetector};
 
 use crate::{
-    admission::{Admission, HaltedCall},
+    base::admission::{Admission, HaltedCall},
     telemetry::counters,
 };
 

@@ -41,18 +41,10 @@ mod session;
 mod catalogue;
 mod dlp;
 
-mod admission;
-mod claim;
 pub mod telemetry;
 
 mod attendance;
 mod base;
-mod caches;
-mod cluster;
-mod contention;
-mod long_work;
-mod low_priority;
-mod tenants;
 
 pub use portcullis_lanes::{LARGE, Workers};
 
@@ -99,6 +91,11 @@ pub use self::{
         GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, proof_error,
         shown_digest,
     },
+    base::{
+        claim::Claim,
+        cluster::{Cluster, JoinError},
+        tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
+    },
     calls::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,
         Stopped, TaskTerms, View,
@@ -112,8 +109,6 @@ pub use self::{
         },
         provider::{Declared, Misfits, Pinning},
     },
-    claim::Claim,
-    cluster::{Cluster, JoinError},
     ctx::{Ctx, Origin, Precondition},
     directory::{
         DirectoryError,
@@ -179,7 +174,6 @@ pub use self::{
         stages::{Stage, Stages},
         traces::{Attribute, Recording, TraceSettings},
     },
-    tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
     tools::{
         LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
         ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,

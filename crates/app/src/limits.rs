@@ -21,12 +21,14 @@ use portcullis_store::{Charge, Cost, SharedCounters};
 
 use crate::{
     audit::Audit,
-    base::Base,
-    ctx::{Ctx, Origin},
-    tenants::{
-        Account, Tenant, Tenants,
-        sources::{LookUp, Sources},
+    base::{
+        Base,
+        tenants::{
+            Account, Tenant, Tenants,
+            sources::{LookUp, Sources},
+        },
     },
+    ctx::{Ctx, Origin},
 };
 
 /// Counting mode of this node.

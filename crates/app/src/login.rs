@@ -24,8 +24,10 @@ use self::{
 use crate::{
     access::Access,
     audit::Audit,
-    base::Base,
-    caches::{Lifetime, NodeCache},
+    base::{
+        Base,
+        caches::{Lifetime, NodeCache},
+    },
     ctx::Origin,
     foundation::Foundation,
     limits::{Quotas, Refused},

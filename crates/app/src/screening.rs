@@ -16,7 +16,10 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::{base::Base, dlp::Dlp, tenants::Tenant};
+use crate::{
+    base::{Base, tenants::Tenant},
+    dlp::Dlp,
+};
 
 /// Data-loss prevention as this node does it now.
 #[derive(Debug)]

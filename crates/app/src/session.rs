@@ -12,9 +12,9 @@ use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
 use crate::{
+    base::tenants::{Account, Tenant},
     catalogue::connection::Reachable,
     possession::{Possession, PresentedToken},
-    tenants::{Account, Tenant},
 };
 
 /// A live token and whose it is.

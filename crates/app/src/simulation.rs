@@ -50,13 +50,15 @@ pub use self::{
     workbench::{Unread, Workbench},
 };
 use crate::{
-    admission::overloaded,
     audit::Audit,
-    base::Base as Node,
+    base::{
+        Base as Node,
+        admission::overloaded,
+        long_work::{LongTurn, LongWork, Stop},
+    },
     catalogue::ToolCatalogue,
     ctx::Ctx,
     foundation::Foundation,
-    long_work::{LongTurn, LongWork, Stop},
     policies::{Policies, reload::Ground},
     screening::Screening,
     tools::{Tools, tool_named},

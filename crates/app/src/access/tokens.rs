@@ -44,13 +44,15 @@ use portcullis_store::{KnownToken, StoreError};
 use self::renewal::Due;
 use super::{Access, proofs::held};
 use crate::{
-    caches::{Lifetime, NodeCache},
+    base::{
+        caches::{Lifetime, NodeCache},
+        tenants::{Account, sources::LookUp},
+    },
     ctx::{Ctx, Origin},
     limits::Refused,
     possession::{Possession, PresentedToken},
     session::Session,
     telemetry::counters,
-    tenants::{Account, sources::LookUp},
 };
 
 /// Time for which a verified token is trusted without asking the store: the bound for revocation

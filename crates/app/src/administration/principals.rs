@@ -18,7 +18,7 @@ use utoipa::ToSchema;
 use super::{Administration, broken, grants};
 use crate::{
     audit::events::row_of,
-    contention::{Changer, Contended},
+    base::contention::{Changer, Contended},
     ctx::{Ctx, Precondition},
     directory::people::{NewPrincipal, PrincipalPatch, changed_members},
 };

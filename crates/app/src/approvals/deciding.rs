@@ -13,7 +13,7 @@ use portcullis_core::{
 
 use super::{ApprovalView, Approvals};
 use crate::{
-    contention::{Changer, Contended},
+    base::contention::{Changer, Contended},
     ctx::Ctx,
 };
 

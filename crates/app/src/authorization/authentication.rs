@@ -17,8 +17,8 @@ use crate::{
         single_use::record_of,
         trust::{KeySource, keys::IssuerKeys},
     },
+    base::tenants::sources::LookUp,
     ctx::Origin,
-    tenants::sources::LookUp,
 };
 
 /// A client of the configuration that proves itself with a key.

@@ -32,8 +32,10 @@ pub(super) use self::places::Place;
 use self::places::{Party, Places, host};
 use crate::{
     access::trust::{KeySource, keys::IssuerKeys},
-    base::Base,
-    caches::{Lifetime, NodeCache},
+    base::{
+        Base,
+        caches::{Lifetime, NodeCache},
+    },
     ctx::Origin,
 };
 

@@ -16,8 +16,8 @@ use crate::{
         proofs::ProvedKey,
         tokens::{Credentials, ExchangeRequest},
     },
+    base::tenants::Account,
     ctx::Origin,
-    tenants::Account,
 };
 
 /// The use of the token of a grant without a browser.

@@ -25,8 +25,8 @@ use crate::{
             codes::{CodeOwner, actor_of, actor_of_known},
         },
     },
+    base::tenants::{Account, sources::LookUp},
     ctx::{Ctx, Origin},
-    tenants::{Account, sources::LookUp},
 };
 
 /// The request of a client that has a code.

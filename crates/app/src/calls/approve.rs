@@ -18,7 +18,7 @@ use super::{
     event::{CallEvent, governance_of},
 };
 use crate::{
-    admission::HaltedCall, approvals::Obtained, catalogue::Visible, ctx::Ctx, dlp::Dlp,
+    approvals::Obtained, base::admission::HaltedCall, catalogue::Visible, ctx::Ctx, dlp::Dlp,
     policies::notices::Went,
 };
 

@@ -17,7 +17,7 @@ use super::{
     leg::Leg,
 };
 use crate::{
-    catalogue::Visible, claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    base::claim::Claim, catalogue::Visible, ctx::Ctx, dlp::Dlp, policies::notices::Went,
     telemetry::stages::Stage,
 };
 

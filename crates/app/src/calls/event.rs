@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::{Calls, GovernanceView, Stopped, TaskTerms, remarks::Remark};
 use crate::{
     audit::{events::row_of_parts, outcome::outcome_of},
-    claim::Claim,
+    base::claim::Claim,
     ctx::Ctx,
 };
 

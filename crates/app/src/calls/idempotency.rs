@@ -20,7 +20,7 @@ use serde_json::{Value, value::RawValue};
 use super::{Answered, Calls, GovernanceView, Replayed, ReplayedError, Stopped};
 use crate::{
     audit::events::object,
-    claim::Claim,
+    base::claim::Claim,
     ctx::{Ctx, target_of},
     telemetry::{counters, stages::Stage},
 };

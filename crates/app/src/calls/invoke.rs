@@ -36,7 +36,7 @@ use super::{
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    admission::{Admission, overloaded},
+    base::admission::{Admission, overloaded},
     ctx::Ctx,
     policies::notices::Went,
 };

@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use super::{Calls, event::CallEvent};
 use crate::{
-    admission::{Admission, HaltedCall},
+    base::admission::{Admission, HaltedCall},
     catalogue::Visible,
     ctx::Ctx,
     dlp::Dlp,

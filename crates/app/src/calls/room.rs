@@ -5,10 +5,12 @@ use std::sync::Arc;
 use portcullis_core::{audit::Capture, call::StateKey, clock::Timestamp, idempotency::AnswerKey};
 
 use crate::{
-    admission::{Admissions, Judging},
     approvals::Approvals,
     audit::Audit,
-    base::Base,
+    base::{
+        Base,
+        admission::{Admissions, Judging},
+    },
     catalogue::ToolCatalogue,
     ctx::Ctx,
     foundation::Foundation,

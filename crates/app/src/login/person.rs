@@ -16,10 +16,10 @@ use tokio::{sync::OnceCell, time::Instant};
 
 use super::{Logins, TRUSTED_FOR};
 use crate::{
+    base::tenants::{Account, sources::LookUp},
     ctx::{Ctx, Origin},
     limits::Refused,
     session::Session,
-    tenants::{Account, sources::LookUp},
 };
 
 /// Seconds between two notes that a session was seen.

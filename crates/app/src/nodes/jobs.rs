@@ -22,9 +22,9 @@ use crate::{
     },
     approvals,
     audit::{anchors, exports, late},
+    base::tenants::usage,
     providers::pin_changes,
     telemetry::counters,
-    tenants::usage,
 };
 
 /// Interval between two looks for refusals that have to be recorded.

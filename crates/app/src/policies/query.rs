@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 
 use super::{Policies, Reload};
-use crate::{ctx::Ctx, tenants::tallies::PolicyStats};
+use crate::{base::tenants::tallies::PolicyStats, ctx::Ctx};
 
 /// Filter of a list of policies.
 #[derive(Debug, Clone, Default)]

@@ -24,7 +24,7 @@ use super::{
     tool_lists::ToolLists,
 };
 use crate::{
-    caches::{Lifetime, NodeCache},
+    base::caches::{Lifetime, NodeCache},
     catalogue::{
         connection::{Connection, Fitness, Live, Reachable, Route, own_route},
         provider::Provider,

@@ -13,7 +13,7 @@ use portcullis_upstream::{CallAnswer, CallError, Trace};
 use super::{Providers, view::ProviderView};
 use crate::{
     Ctx,
-    admission::Admission,
+    base::admission::Admission,
     catalogue::{
         Visible,
         connection::Connection,

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     audit::events::row_of,
-    contention::{Changer, Contended},
+    base::contention::{Changer, Contended},
     ctx::{Ctx, Precondition},
 };
 

@@ -14,7 +14,7 @@ pub use self::pages::{ListedNames, ListedPage, PageQuery};
 use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
-    caches::{Lifetime, NodeCache},
+    base::caches::{Lifetime, NodeCache},
     catalogue::connection::{Connection, ListHandle},
     ctx::Ctx,
 };

@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{
     access::{Access, single_use::record_of, trust::TrustRefusal},
+    base::tenants::{Account, sources::LookUp},
     ctx::Origin,
     limits::Refused,
-    tenants::{Account, sources::LookUp},
 };
 
 impl Access {

@@ -21,11 +21,11 @@ use portcullis_store::{Identity, Principal, ScimUser};
 use super::{Purpose, Rejected};
 use crate::{
     access::{Access, proofs::UNBOUND, trust::TrustRefusal},
+    base::tenants::{Account, sources::LookUp},
     ctx::Origin,
     limits::Refused,
     possession::{Possession, PresentedToken},
     session::Session,
-    tenants::{Account, sources::LookUp},
 };
 
 /// Kind of credential that the caller declares for the subject.

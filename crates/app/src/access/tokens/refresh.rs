@@ -22,9 +22,9 @@ use crate::{
         Access,
         proofs::{ProvedKey, unproved},
     },
+    base::tenants::{Account, sources::LookUp},
     ctx::Origin,
     limits::Refused,
-    tenants::{Account, sources::LookUp},
 };
 
 /// A refresh token that was found good, or was a moment ago.

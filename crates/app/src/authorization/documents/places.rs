@@ -6,7 +6,7 @@ use portcullis_core::{id::OrgId, oauth};
 use portcullis_lanes::{SharePlace, Shares};
 use tokio::{sync::Notify, time::timeout};
 
-use crate::tenants::sources::subnet;
+use crate::base::tenants::sources::subnet;
 
 /// Fetches at once for clients to which somebody consented, for persons who are signed in, and for strangers.
 const AT_ONCE: usize = 64;

@@ -27,7 +27,7 @@ use super::{
     recorded::{Core, Detached},
 };
 use crate::{
-    admission::overloaded,
+    base::admission::overloaded,
     ctx::Ctx,
     simulation::{
         Simulations,

@@ -8,7 +8,7 @@ use portcullis_core::mcp::Era;
 
 use super::{OfferedTools, view::View};
 use crate::{
-    caches::{Lifetime, NodeCache},
+    base::caches::{Lifetime, NodeCache},
     tools::Tools,
 };
 

@@ -11,7 +11,7 @@ use portcullis_lanes::{FairLimits, FairSlot, FairSlots};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::low_priority::at_low_priority;
+use super::low_priority::at_low_priority;
 
 /// Party of a computation: an org, or the installation.
 pub(crate) type Party = Option<OrgId>;

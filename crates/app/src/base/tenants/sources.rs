@@ -19,7 +19,7 @@ use portcullis_core::{
 };
 
 use super::Counter;
-use crate::caches::{Lifetime, NodeCache};
+use crate::base::caches::{Lifetime, NodeCache};
 
 /// Look-ups of a kind that an exhausted source may cause in a window, while the node has some left.
 const SHARE: u32 = 1_200;

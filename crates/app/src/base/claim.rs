@@ -11,7 +11,7 @@ use portcullis_core::{
 };
 use portcullis_store::NewKey;
 
-use crate::base::Base;
+use super::Base;
 
 /// The endpoints in whose scopes keys mean something.
 const INVOKE: &str = "invoke";

@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn every_cache_has_its_row_in_the_operators_guide() {
-        let guide = include_str!("../../../docs/operator.md");
+        let guide = include_str!("../../../../docs/operator.md");
         let (_, table) = guide.split_once("| Cache | MiB |\n|---|---|\n").unwrap();
         let (table, _) = table.split_once("\n\n").unwrap();
         let (variants, _) = include_str!("caches.rs").split_once("impl NodeCache").unwrap();

@@ -21,7 +21,7 @@ use portcullis_lanes::{FairLimits, FairSlot, FairSlots, LARGE, Own, Permit, Perm
 use portcullis_store::{AtWork, AuditWriter};
 use tokio::runtime::Handle;
 
-use crate::tenants::Tenant;
+use super::tenants::Tenant;
 
 /// Of the calls that are under way to their tools some are judged while the others wait: so many for
 /// each thread that serves keep it busy and fill a commit. With more, those who are turned away hear it
@@ -237,7 +237,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::tenants::Tenants;
+    use crate::base::tenants::Tenants;
 
     #[test]
     fn each_runtime_has_places_of_its_own_in_one_room() {
