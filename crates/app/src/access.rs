@@ -19,7 +19,7 @@ use crate::{
     foundation::Foundation,
     limits::Quotas,
     providers::Providers,
-    screening::Screening,
+    request::screening::Screening,
 };
 
 /// Settings of access.

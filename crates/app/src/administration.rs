@@ -30,8 +30,14 @@ use portcullis_core::{
 use serde_json::Value;
 
 use crate::{
-    access::Access, audit::Audit, base::Base, ctx::Ctx, directory::DirectoryError,
-    foundation::Foundation, limits::Quotas, policies::Policies, screening::Screening,
+    access::Access,
+    audit::Audit,
+    base::Base,
+    directory::DirectoryError,
+    foundation::Foundation,
+    limits::Quotas,
+    policies::Policies,
+    request::{Ctx, screening::Screening},
 };
 
 /// Use cases of an org's admins.

@@ -38,7 +38,7 @@ use crate::{
     catalogue::ToolCatalogue,
     foundation::Foundation,
     policies::Policies,
-    screening::Screening,
+    request::screening::Screening,
 };
 
 /// Approvals of a node.

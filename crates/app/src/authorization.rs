@@ -37,9 +37,15 @@ pub use self::{
     tokens::{CodeRequest, RefreshRequest, TokenAnswer, proof_error},
 };
 use crate::{
-    access::Access, audit::Audit, base::Base, catalogue::ToolCatalogue, ctx::Origin,
-    foundation::Foundation, limits::Quotas, login::Logins, providers::Providers,
-    screening::Screening,
+    access::Access,
+    audit::Audit,
+    base::Base,
+    catalogue::ToolCatalogue,
+    foundation::Foundation,
+    limits::Quotas,
+    login::Logins,
+    providers::Providers,
+    request::{Origin, screening::Screening},
 };
 
 /// Settings of the authorization server.

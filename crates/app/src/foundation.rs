@@ -7,7 +7,7 @@ use crate::{
     base::Base,
     catalogue::ToolCatalogue,
     limits::{LimitParts, Quotas},
-    screening::Screening,
+    request::screening::Screening,
 };
 
 /// Rooms that most others stand on, shared by all of them.

@@ -25,6 +25,7 @@ mod providers;
 mod tools;
 
 mod policies;
+mod request;
 
 mod foundation;
 
@@ -32,18 +33,12 @@ mod limits;
 
 pub mod audit;
 
-mod ctx;
 mod directory;
-mod possession;
-mod screening;
-mod session;
 
 mod catalogue;
-mod dlp;
 
 pub mod telemetry;
 
-mod attendance;
 mod base;
 
 pub use portcullis_lanes::{LARGE, Workers};
@@ -69,7 +64,6 @@ pub use self::{
     approvals::{
         ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
     },
-    attendance::{Attendance, Attending, ClearedProgress},
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
@@ -109,13 +103,11 @@ pub use self::{
         },
         provider::{Declared, Misfits, Pinning},
     },
-    ctx::{Ctx, Origin, Precondition},
     directory::{
         DirectoryError,
         people::{NewPrincipal, PrincipalPatch},
         tokens::{NewToken, TokenRequest},
     },
-    dlp::{Dlp, External, WhenUnavailable},
     limits::{LimitParts, Quotas, Refused},
     login::{
         LoginParts, Logins, OpenedSession,
@@ -144,7 +136,6 @@ pub use self::{
         reload::Reloading,
         set_change::SetChange,
     },
-    possession::{Possession, PresentedProof, PresentedToken},
     providers::{
         ProviderParts, Providers,
         connect::{
@@ -157,12 +148,18 @@ pub use self::{
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
         waiting::WaitingProvider,
     },
-    scim::{ListedResources, Provisioning, ScimList, ScimResource},
-    screening::{
-        Screening, fingerprint_key,
-        specimen_report::{SpecimenFinding, SpecimenReport, Unscanned},
+    request::{
+        Ctx, Origin, Precondition,
+        attendance::{Attendance, Attending, ClearedProgress},
+        dlp::{Dlp, External, WhenUnavailable},
+        possession::{Possession, PresentedProof, PresentedToken},
+        screening::{
+            Screening, fingerprint_key,
+            specimen_report::{SpecimenFinding, SpecimenReport, Unscanned},
+        },
+        session::Session,
     },
-    session::Session,
+    scim::{ListedResources, Provisioning, ScimList, ScimResource},
     simulation::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay,
         Simulation, Simulations, Subject, Unread, Who, Workbench,

@@ -28,7 +28,7 @@ use crate::{
             sources::{LookUp, Sources},
         },
     },
-    ctx::{Ctx, Origin},
+    request::{Ctx, Origin},
 };
 
 /// Counting mode of this node.

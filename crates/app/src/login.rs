@@ -28,10 +28,10 @@ use crate::{
         Base,
         caches::{Lifetime, NodeCache},
     },
-    ctx::Origin,
     foundation::Foundation,
     limits::{Quotas, Refused},
     providers::Providers,
+    request::Origin,
 };
 
 /// Time for which a session is trusted without asking the store.

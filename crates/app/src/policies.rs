@@ -43,7 +43,7 @@ use self::{
 };
 use crate::{
     audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
-    screening::Screening,
+    request::screening::Screening,
 };
 
 /// Result of the last attempt to load.

@@ -18,7 +18,7 @@ use portcullis_upstream::Outbound;
 use self::{connect::Connecting, connections::Connections, vault::Vaults};
 use crate::{
     audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
-    screening::Screening, tools::Tools,
+    request::screening::Screening, tools::Tools,
 };
 
 /// Settings of connections to providers.

@@ -23,8 +23,11 @@ use portcullis_store::StoreError;
 use serde_json::Value;
 
 use crate::{
-    access::Access, base::Base, ctx::Ctx, foundation::Foundation, limits::Quotas,
-    screening::Screening,
+    access::Access,
+    base::Base,
+    foundation::Foundation,
+    limits::Quotas,
+    request::{Ctx, screening::Screening},
 };
 
 /// Page of a list: which resources, from which on, how many, and what is told of them.

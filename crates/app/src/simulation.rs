@@ -57,10 +57,9 @@ use crate::{
         long_work::{LongTurn, LongWork, Stop},
     },
     catalogue::ToolCatalogue,
-    ctx::Ctx,
     foundation::Foundation,
     policies::{Policies, reload::Ground},
-    screening::Screening,
+    request::{Ctx, screening::Screening},
     tools::{Tools, tool_named},
 };
 

@@ -29,10 +29,9 @@ use crate::{
     audit::Audit,
     base::Base,
     catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
-    ctx::Ctx,
     foundation::Foundation,
     policies::Policies,
-    screening::Screening,
+    request::{Ctx, screening::Screening},
 };
 
 /// A tool as it is shown.

@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_store::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey};
 
 use super::Access;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// A key that was removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,7 +24,7 @@ use portcullis_store::{Assertion, StoreError};
 use tokio::sync::oneshot;
 
 use super::{Access, single_use::record_of};
-use crate::possession::{Possession, PresentedProof, PresentedToken};
+use crate::request::possession::{Possession, PresentedProof, PresentedToken};
 
 /// Proofs of the last four minutes that a process remembers at most; beyond that it gives clients
 /// nonces that the store stands behind.

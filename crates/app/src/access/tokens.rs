@@ -48,10 +48,12 @@ use crate::{
         caches::{Lifetime, NodeCache},
         tenants::{Account, sources::LookUp},
     },
-    ctx::{Ctx, Origin},
     limits::Refused,
-    possession::{Possession, PresentedToken},
-    session::Session,
+    request::{
+        Ctx, Origin,
+        possession::{Possession, PresentedToken},
+        session::Session,
+    },
     telemetry::counters,
 };
 

@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use super::{Administration, sentence};
 use crate::{
     audit::{events::row_of, holds::reason},
-    ctx::{Ctx, Precondition},
+    request::{Ctx, Precondition},
 };
 
 /// The longest that a policy can be off: what is meant for longer belongs into its file.

@@ -19,8 +19,8 @@ use super::{Administration, broken, grants};
 use crate::{
     audit::events::row_of,
     base::contention::{Changer, Contended},
-    ctx::{Ctx, Precondition},
     directory::people::{NewPrincipal, PrincipalPatch, changed_members},
+    request::{Ctx, Precondition},
 };
 
 /// Kind of a principal.

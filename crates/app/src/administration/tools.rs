@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::Administration;
 use crate::{
-    ctx::Ctx,
+    request::Ctx,
     tools::{
         pins::acceptance::{Waiting, acceptance_details},
         tool_named,

@@ -14,7 +14,7 @@ use portcullis_core::{
 use super::{ApprovalView, Approvals};
 use crate::{
     base::contention::{Changer, Contended},
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// A decision as it was asked for.

@@ -42,7 +42,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Audit, events::object};
-use crate::{base::claim::Claim, ctx::Ctx};
+use crate::{base::claim::Claim, request::Ctx};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;

@@ -18,7 +18,7 @@ use crate::{
         trust::{KeySource, keys::IssuerKeys},
     },
     base::tenants::sources::LookUp,
-    ctx::Origin,
+    request::Origin,
 };
 
 /// A client of the configuration that proves itself with a key.

@@ -13,7 +13,7 @@ use super::{
     Authorization, TokenAnswer,
     documents::{FetchFor, FetchedClient},
 };
-use crate::ctx::Origin;
+use crate::request::Origin;
 
 impl Authorization {
     /// The client of this id: one of the configuration, one that was registered, or one that describes itself at

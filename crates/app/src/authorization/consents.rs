@@ -18,7 +18,7 @@ use super::{
     Authorization,
     events::{Acting, EventSubject},
 };
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Page of consents.
 #[derive(Debug, Clone)]

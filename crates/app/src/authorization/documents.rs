@@ -36,7 +36,7 @@ use crate::{
         Base,
         caches::{Lifetime, NodeCache},
     },
-    ctx::Origin,
+    request::Origin,
 };
 
 /// Seconds for which a document is kept at least, and at most if somebody consented to its client.

@@ -17,7 +17,7 @@ use crate::{
         tokens::{Credentials, ExchangeRequest},
     },
     base::tenants::Account,
-    ctx::Origin,
+    request::Origin,
 };
 
 /// The use of the token of a grant without a browser.

@@ -26,7 +26,7 @@ use crate::{
         },
     },
     base::tenants::{Account, sources::LookUp},
-    ctx::{Ctx, Origin},
+    request::{Ctx, Origin},
 };
 
 /// The request of a client that has a code.

@@ -4,7 +4,7 @@ use portcullis_core::refusal::Refusal;
 use portcullis_store::Cost;
 
 use super::{Calls, idempotency::KeyMeaning, parse::ParsedCall, reject::Rejection};
-use crate::{ctx::Ctx, telemetry::stages::Stage};
+use crate::{request::Ctx, telemetry::stages::Stage};
 
 impl Calls {
     /// Charges the call and looks at its key. A request that is refused already costs a request, as

@@ -18,8 +18,11 @@ use super::{
     event::{CallEvent, governance_of},
 };
 use crate::{
-    approvals::Obtained, base::admission::HaltedCall, catalogue::Visible, ctx::Ctx, dlp::Dlp,
+    approvals::Obtained,
+    base::admission::HaltedCall,
+    catalogue::Visible,
     policies::notices::Went,
+    request::{Ctx, dlp::Dlp},
 };
 
 /// Largest input in bytes that approvers are shown; a call with a larger one cannot be approved.

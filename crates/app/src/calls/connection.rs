@@ -3,7 +3,9 @@
 use portcullis_core::refusal::Refusal;
 
 use super::Calls;
-use crate::{base::admission::Admission, catalogue::Visible, ctx::Ctx, telemetry::stages::Stage};
+use crate::{
+    base::admission::Admission, catalogue::Visible, request::Ctx, telemetry::stages::Stage,
+};
 
 impl Calls {
     /// Reads the list of the server again where it is older than a minute: the tool as it is listed

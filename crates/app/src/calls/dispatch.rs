@@ -17,7 +17,10 @@ use super::{
     leg::Leg,
 };
 use crate::{
-    base::claim::Claim, catalogue::Visible, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    base::claim::Claim,
+    catalogue::Visible,
+    policies::notices::Went,
+    request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
 

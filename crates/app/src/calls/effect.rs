@@ -12,8 +12,8 @@ use portcullis_upstream::{CallAnswer, CallError, ServerWords, Trace};
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
-    attendance::Attendance,
     catalogue::provider::Misfits,
+    request::attendance::Attendance,
     telemetry::{counters, stages::Stage},
 };
 

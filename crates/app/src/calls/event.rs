@@ -21,7 +21,7 @@ use super::{Calls, GovernanceView, Stopped, TaskTerms, remarks::Remark};
 use crate::{
     audit::{events::row_of_parts, outcome::outcome_of},
     base::claim::Claim,
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// The event of a call while it is being written.

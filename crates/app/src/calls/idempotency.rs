@@ -21,7 +21,7 @@ use super::{Answered, Calls, GovernanceView, Replayed, ReplayedError, Stopped};
 use crate::{
     audit::events::object,
     base::claim::Claim,
-    ctx::{Ctx, target_of},
+    request::{Ctx, target_of},
     telemetry::{counters, stages::Stage},
 };
 

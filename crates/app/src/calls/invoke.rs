@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     base::admission::{Admission, overloaded},
-    ctx::Ctx,
     policies::notices::Went,
+    request::Ctx,
 };
 
 impl Calls {

@@ -10,10 +10,9 @@ use super::{Calls, event::CallEvent};
 use crate::{
     base::admission::{Admission, HaltedCall},
     catalogue::Visible,
-    ctx::Ctx,
-    dlp::Dlp,
     limits::uncounted,
     policies::notices::Went,
+    request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
 

@@ -5,7 +5,7 @@ use portcullis_core::{
 };
 
 use super::{Calls, Invocation, View, conversation::Conversation, event::CallEvent};
-use crate::{base::claim::Claim, catalogue::Visible, ctx::Ctx, telemetry::stages::Stage};
+use crate::{base::claim::Claim, catalogue::Visible, request::Ctx, telemetry::stages::Stage};
 
 /// A call of a tool that the caller sees.
 pub(super) struct ParsedCall {

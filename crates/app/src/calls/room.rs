@@ -12,12 +12,11 @@ use crate::{
         admission::{Admissions, Judging},
     },
     catalogue::ToolCatalogue,
-    ctx::Ctx,
     foundation::Foundation,
     limits::Quotas,
     policies::Policies,
     providers::Providers,
-    screening::Screening,
+    request::{Ctx, screening::Screening},
     telemetry::stages::Stage,
     tools::Tools,
 };

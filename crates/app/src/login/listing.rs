@@ -14,7 +14,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Logins;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// A browser session as it is shown.
 #[derive(Debug, Clone, Serialize, ToSchema)]

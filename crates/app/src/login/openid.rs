@@ -24,7 +24,7 @@ use super::{
     person::Person,
     sessions::ProvedPerson,
 };
-use crate::{access::single_use::record_of, base::tenants::sources::LookUp, ctx::Origin};
+use crate::{access::single_use::record_of, base::tenants::sources::LookUp, request::Origin};
 
 /// A login that has begun.
 #[derive(Debug)]

@@ -17,9 +17,8 @@ use tokio::{sync::OnceCell, time::Instant};
 use super::{Logins, TRUSTED_FOR};
 use crate::{
     base::tenants::{Account, sources::LookUp},
-    ctx::{Ctx, Origin},
     limits::Refused,
-    session::Session,
+    request::{Ctx, Origin, session::Session},
 };
 
 /// Seconds between two notes that a session was seen.

@@ -14,7 +14,7 @@ use portcullis_store::{Assertion, BrowserSession, LoginRecord, SessionPage};
 use tokio::time::Instant;
 
 use super::{Logins, OpenedSession, person::Person};
-use crate::ctx::Origin;
+use crate::request::Origin;
 
 /// Sessions that are read at once.
 const PAGE: u32 = 500;

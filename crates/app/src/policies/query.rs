@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 
 use super::{Policies, Reload};
-use crate::{base::tenants::tallies::PolicyStats, ctx::Ctx};
+use crate::{base::tenants::tallies::PolicyStats, request::Ctx};
 
 /// Filter of a list of policies.
 #[derive(Debug, Clone, Default)]

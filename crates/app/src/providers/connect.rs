@@ -42,7 +42,7 @@ use utoipa::ToSchema;
 use super::{Providers, view::ProviderView};
 use crate::{
     catalogue::{auth::Auth, authorizer::Server, provider::Provider},
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// Settings of connects in this installation.

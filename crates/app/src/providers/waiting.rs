@@ -8,7 +8,7 @@ use portcullis_store::ProviderStatus;
 use super::Providers;
 use crate::{
     catalogue::auth::{Awaited, Owners},
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// A provider without a connection that the caller could use.

@@ -24,8 +24,8 @@ use super::{
 use crate::{
     audit::events::row_of,
     base::contention::{Changer, Contended},
-    ctx::{Ctx, Precondition},
     directory,
+    request::{Ctx, Precondition},
 };
 
 /// Members that an event names at most; it counts all of them.

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     audit::events::row_of,
     base::contention::{Changer, Contended},
-    ctx::{Ctx, Precondition},
+    request::{Ctx, Precondition},
 };
 
 /// Change that a request asks for.

@@ -12,7 +12,7 @@ use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
 
 use super::{Tools, pins::events::LeftOut};
-use crate::{catalogue::provider::Provider, dlp::Dlp};
+use crate::{catalogue::provider::Provider, request::dlp::Dlp};
 
 impl Tools {
     /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that

@@ -16,7 +16,7 @@ use super::Tools;
 use crate::{
     base::caches::{Lifetime, NodeCache},
     catalogue::connection::{Connection, ListHandle},
-    ctx::Ctx,
+    request::Ctx,
 };
 use moka::sync::Cache;
 use portcullis_core::{

@@ -22,8 +22,8 @@ use super::{
 use crate::{
     access::{Access, single_use::record_of, trust::TrustRefusal},
     base::tenants::{Account, sources::LookUp},
-    ctx::Origin,
     limits::Refused,
+    request::Origin,
 };
 
 impl Access {

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     access::{Access, proofs::ProvedKey},
-    ctx::Origin,
+    request::Origin,
 };
 
 /// The person behind a code, as it is now.

@@ -22,10 +22,12 @@ use super::{Purpose, Rejected};
 use crate::{
     access::{Access, proofs::UNBOUND, trust::TrustRefusal},
     base::tenants::{Account, sources::LookUp},
-    ctx::Origin,
     limits::Refused,
-    possession::{Possession, PresentedToken},
-    session::Session,
+    request::{
+        Origin,
+        possession::{Possession, PresentedToken},
+        session::Session,
+    },
 };
 
 /// Kind of credential that the caller declares for the subject.

@@ -8,7 +8,7 @@ use portcullis_core::{
 
 use crate::{
     access::Access,
-    ctx::{Origin, target_of},
+    request::{Origin, target_of},
 };
 
 /// An event of a token, and the actor behind it.

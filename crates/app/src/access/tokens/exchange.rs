@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     access::{Access, proofs::ProvedKey, single_use::record_of},
-    ctx::Origin,
+    request::Origin,
 };
 
 /// Properties of the new token.

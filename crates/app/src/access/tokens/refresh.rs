@@ -23,8 +23,8 @@ use crate::{
         proofs::{ProvedKey, unproved},
     },
     base::tenants::{Account, sources::LookUp},
-    ctx::Origin,
     limits::Refused,
+    request::Origin,
 };
 
 /// A refresh token that was found good, or was a moment ago.

@@ -10,7 +10,11 @@ use portcullis_core::{
 };
 
 use super::{Purpose, Rejected};
-use crate::{access::Access, ctx::Origin, limits::Refused, possession::PresentedToken};
+use crate::{
+    access::Access,
+    limits::Refused,
+    request::{Origin, possession::PresentedToken},
+};
 
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

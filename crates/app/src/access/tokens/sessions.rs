@@ -23,7 +23,7 @@ use super::Rejected;
 use crate::{
     access::Access,
     catalogue::connection::Reachable,
-    session::{Look, Session},
+    request::session::{Look, Session},
 };
 
 /// A token that was not revoked, and who is behind it.

@@ -22,9 +22,9 @@ use super::{
 use crate::{
     base::tenants::sources::LookUp,
     catalogue::{auth::OAuthSettings, authorizer::Server, provider::Provider},
-    ctx::Origin,
     limits::Refused,
     providers::{Providers, credentials::StoredCredential, vault::SecretPlace},
+    request::Origin,
 };
 
 /// The field of what was granted to an attempt.

@@ -19,11 +19,11 @@ use super::events::About;
 use crate::{
     audit::events::row_of,
     catalogue::provider::Provider,
-    ctx::Ctx,
     providers::{
         Providers,
         credentials::{CredentialPlace, StoredCredential},
     },
+    request::Ctx,
 };
 
 portcullis_core::words! {

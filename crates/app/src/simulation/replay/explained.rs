@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     base::admission::overloaded,
-    ctx::Ctx,
+    request::Ctx,
     simulation::{
         Simulations,
         judge::{Judged, candidates, near_misses},

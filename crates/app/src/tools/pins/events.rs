@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::{
     audit::events::{patience, row_of},
     catalogue::provider::Provider,
-    ctx::Ctx,
+    request::Ctx,
     tools::Tools,
 };
 

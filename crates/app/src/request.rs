@@ -1,5 +1,11 @@
 //! Context of a use case: everything it is told besides its own arguments.
 
+pub(crate) mod attendance;
+pub(crate) mod dlp;
+pub(crate) mod possession;
+pub(crate) mod screening;
+pub(crate) mod session;
+
 use std::{fmt, net::IpAddr, sync::Arc};
 
 use portcullis_core::{
@@ -13,9 +19,8 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::{
-    attendance::Attendance, screening::Screening, session::Session, telemetry::stages::Stages,
-};
+use self::{attendance::Attendance, screening::Screening, session::Session};
+use crate::telemetry::stages::Stages;
 
 /// One HTTP request before anybody is known: where it came from and when.
 #[derive(Debug, Clone)]

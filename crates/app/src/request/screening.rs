@@ -16,10 +16,8 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::{
-    base::{Base, tenants::Tenant},
-    dlp::Dlp,
-};
+use super::dlp::Dlp;
+use crate::base::{Base, tenants::Tenant};
 
 /// Data-loss prevention as this node does it now.
 #[derive(Debug)]

@@ -11,10 +11,10 @@ use portcullis_core::{
 use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
+use super::possession::{Possession, PresentedToken};
 use crate::{
     base::tenants::{Account, Tenant},
     catalogue::connection::Reachable,
-    possession::{Possession, PresentedToken},
 };
 
 /// A live token and whose it is.
