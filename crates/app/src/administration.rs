@@ -30,11 +30,10 @@ use portcullis_core::{
 use serde_json::Value;
 
 use crate::{
-    access::Access,
     audit::Audit,
     base::Base,
-    directory::DirectoryError,
     foundation::Foundation,
+    identity::{access::Access, directory::DirectoryError},
     limits::Quotas,
     policies::Policies,
     request::{Ctx, screening::Screening},

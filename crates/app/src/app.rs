@@ -9,22 +9,24 @@ use portcullis_upstream::Webhook;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    access::{Access, AccessParts},
     administration::Administration,
     approvals::Approvals,
     audit::{Audit, AuditParts},
-    authorization::{Authorization, AuthorizationParts},
     base::{Base, cluster::Cluster},
     calls::{CallParts, Calls},
     catalogue::{ToolCatalogue, provider::Declared},
     foundation::Foundation,
+    identity::{
+        access::{Access, AccessParts},
+        authorization::{Authorization, AuthorizationParts},
+        login::{LoginParts, Logins},
+        scim::Provisioning,
+    },
     limits::{LimitParts, Quotas},
-    login::{LoginParts, Logins},
     nodes::{Nodes, jobs::unreadable::NamedRows, readiness::Readiness},
     policies::{Policies, PolicySource},
     providers::{ProviderParts, Providers},
     request::{dlp::Dlp, screening::Screening},
-    scim::Provisioning,
     simulation::{Simulations, policy_cases::run_cases},
     telemetry::{
         Telemetry,

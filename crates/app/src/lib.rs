@@ -7,20 +7,14 @@
 mod app;
 mod nodes;
 
-mod scim;
-
 mod administration;
 
 mod calls;
 
 mod approvals;
+mod identity;
 mod simulation;
 
-mod authorization;
-
-mod login;
-
-mod access;
 mod providers;
 mod tools;
 
@@ -33,8 +27,6 @@ mod limits;
 
 pub mod audit;
 
-mod directory;
-
 mod catalogue;
 
 pub mod telemetry;
@@ -44,16 +36,6 @@ mod base;
 pub use portcullis_lanes::{LARGE, Workers};
 
 pub use self::{
-    access::{
-        Access, AccessParts,
-        keys::RemovedKey,
-        proofs::ProvedKey,
-        tokens::{
-            Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose, RefreshAt,
-            Refreshing, Screened, SubjectType,
-        },
-        trust::{KeySource, Trust, TrustRefusal},
-    },
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
         ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
@@ -79,12 +61,6 @@ pub use self::{
         retention::{LEAST_DAYS, Retention},
         sinks::{FileOutlet, Outlet, SinkSettings},
     },
-    authorization::{
-        Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
-        ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision, DocumentRules,
-        GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, proof_error,
-        shown_digest,
-    },
     base::{
         claim::Claim,
         cluster::{Cluster, JoinError},
@@ -103,20 +79,39 @@ pub use self::{
         },
         provider::{Declared, Misfits, Pinning},
     },
-    directory::{
-        DirectoryError,
-        people::{NewPrincipal, PrincipalPatch},
-        tokens::{NewToken, TokenRequest},
+    identity::{
+        access::{
+            Access, AccessParts,
+            keys::RemovedKey,
+            proofs::ProvedKey,
+            tokens::{
+                Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose,
+                RefreshAt, Refreshing, Screened, SubjectType,
+            },
+            trust::{KeySource, Trust, TrustRefusal},
+        },
+        authorization::{
+            Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
+            ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision,
+            DocumentRules, GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer,
+            TokenClient, proof_error, shown_digest,
+        },
+        directory::{
+            DirectoryError,
+            people::{NewPrincipal, PrincipalPatch},
+            tokens::{NewToken, TokenRequest},
+        },
+        login::{
+            LoginParts, Logins, OpenedSession,
+            failure::{LoginError, LoginFailure},
+            issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
+            listing::{SessionQuery, SessionView},
+            openid::BegunLogin,
+            person::Person,
+        },
+        scim::{ListedResources, Provisioning, ScimList, ScimResource},
     },
     limits::{LimitParts, Quotas, Refused},
-    login::{
-        LoginParts, Logins, OpenedSession,
-        failure::{LoginError, LoginFailure},
-        issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
-        listing::{SessionQuery, SessionView},
-        openid::BegunLogin,
-        person::Person,
-    },
     nodes::{
         Nodes,
         commands::{
@@ -159,7 +154,6 @@ pub use self::{
         },
         session::Session,
     },
-    scim::{ListedResources, Provisioning, ScimList, ScimResource},
     simulation::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay,
         Simulation, Simulations, Subject, Unread, Who, Workbench,

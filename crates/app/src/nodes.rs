@@ -11,12 +11,12 @@ use portcullis_core::audit::EventType;
 
 use self::{jobs::unreadable::NamedRows, readiness::Readiness};
 use crate::{
-    access::Access,
     approvals::Approvals,
     audit::{Audit, events::installation},
     base::{Base, cluster::Cluster},
     calls::Calls,
     catalogue::ToolCatalogue,
+    identity::access::Access,
     limits::Quotas,
     policies::Policies,
     providers::Providers,

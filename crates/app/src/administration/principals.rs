@@ -19,7 +19,7 @@ use super::{Administration, broken, grants};
 use crate::{
     audit::events::row_of,
     base::contention::{Changer, Contended},
-    directory::people::{NewPrincipal, PrincipalPatch, changed_members},
+    identity::directory::people::{NewPrincipal, PrincipalPatch, changed_members},
     request::{Ctx, Precondition},
 };
 

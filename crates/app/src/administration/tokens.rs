@@ -16,7 +16,7 @@ use serde_json::json;
 use utoipa::ToSchema;
 
 use super::{Administration, broken, grants};
-use crate::{directory::tokens::TokenRequest, request::Ctx};
+use crate::{identity::directory::tokens::TokenRequest, request::Ctx};
 
 /// The longest label in characters.
 const MAX_LABEL: usize = 64;

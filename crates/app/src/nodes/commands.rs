@@ -40,7 +40,7 @@ use crate::{
         events::{patience, row_of},
         holds::HoldError,
     },
-    directory::DirectoryError,
+    identity::directory::DirectoryError,
     request::target_of,
 };
 

@@ -15,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::Nodes;
 use crate::{
-    access::{
+    approvals,
+    audit::{anchors, exports, late},
+    base::tenants::usage,
+    identity::access::{
         token_use,
         tokens::renewal::{RENEW_EVERY, renew},
         watch,
     },
-    approvals,
-    audit::{anchors, exports, late},
-    base::tenants::usage,
     providers::pin_changes,
     telemetry::counters,
 };

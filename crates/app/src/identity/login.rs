@@ -21,8 +21,8 @@ use self::{
     issuers::{KnownIssuer, LoginIssuer},
     person::Person,
 };
+use super::access::Access;
 use crate::{
-    access::Access,
     audit::Audit,
     base::{
         Base,

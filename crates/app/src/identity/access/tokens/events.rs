@@ -7,7 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    access::Access,
+    identity::access::Access,
     request::{Origin, target_of},
 };
 

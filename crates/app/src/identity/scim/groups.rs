@@ -24,7 +24,7 @@ use super::{
 use crate::{
     audit::events::row_of,
     base::contention::{Changer, Contended},
-    directory,
+    identity::directory,
     request::{Ctx, Precondition},
 };
 

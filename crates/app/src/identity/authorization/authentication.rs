@@ -13,11 +13,11 @@ use tokio_util::task::TaskTracker;
 
 use super::{Authorization, TokenAnswer, TokenClient, documents::Place};
 use crate::{
-    access::{
+    base::tenants::sources::LookUp,
+    identity::access::{
         single_use::record_of,
         trust::{KeySource, keys::IssuerKeys},
     },
-    base::tenants::sources::LookUp,
     request::Origin,
 };
 

@@ -16,7 +16,7 @@ use portcullis_core::{
 use portcullis_store::{ProviderOwner, ProviderRecord};
 
 use super::{TRUSTED_FOR, sessions::LiveToken};
-use crate::{access::Access, request::session::Session, telemetry::counters};
+use crate::{identity::access::Access, request::session::Session, telemetry::counters};
 
 pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(500);
 

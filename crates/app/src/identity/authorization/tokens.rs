@@ -18,14 +18,14 @@ use super::{
     events::{Acting, EventSubject},
 };
 use crate::{
-    access::{
+    base::tenants::{Account, sources::LookUp},
+    identity::access::{
         proofs::ProvedKey,
         tokens::{
             Granted, OTHER_FACE, PresentedRefresh, RefreshAt,
             codes::{CodeOwner, actor_of, actor_of_known},
         },
     },
-    base::tenants::{Account, sources::LookUp},
     request::{Ctx, Origin},
 };
 

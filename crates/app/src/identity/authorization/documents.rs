@@ -31,11 +31,11 @@ use tokio::sync::watch;
 pub(super) use self::places::Place;
 use self::places::{Party, Places, host};
 use crate::{
-    access::trust::{KeySource, keys::IssuerKeys},
     base::{
         Base,
         caches::{Lifetime, NodeCache},
     },
+    identity::access::trust::{KeySource, keys::IssuerKeys},
     request::Origin,
 };
 

@@ -19,7 +19,7 @@ use super::{
     exchange::{Granted, RestsOn},
 };
 use crate::{
-    access::{Access, proofs::ProvedKey},
+    identity::access::{Access, proofs::ProvedKey},
     request::Origin,
 };
 

@@ -20,8 +20,8 @@ use super::{
     credentials::{Credentials, KnownPrincipal, Party, Proof},
 };
 use crate::{
-    access::{Access, single_use::record_of, trust::TrustRefusal},
     base::tenants::{Account, sources::LookUp},
+    identity::access::{Access, single_use::record_of, trust::TrustRefusal},
     limits::Refused,
     request::Origin,
 };

@@ -24,7 +24,9 @@ use super::{
     person::Person,
     sessions::ProvedPerson,
 };
-use crate::{access::single_use::record_of, base::tenants::sources::LookUp, request::Origin};
+use crate::{
+    base::tenants::sources::LookUp, identity::access::single_use::record_of, request::Origin,
+};
 
 /// A login that has begun.
 #[derive(Debug)]

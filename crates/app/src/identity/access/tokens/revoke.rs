@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_store::TokenRecord;
 
 use super::events::TokenEvent;
-use crate::{access::Access, request::Ctx};
+use crate::{identity::access::Access, request::Ctx};
 
 impl Access {
     /// Revokes the Bearer's own token, or `token_id`: what descends from it; other tokens of its

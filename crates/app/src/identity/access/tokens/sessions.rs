@@ -21,8 +21,8 @@ use tokio::time::Instant;
 
 use super::Rejected;
 use crate::{
-    access::Access,
     catalogue::connection::Reachable,
+    identity::access::Access,
     request::session::{Look, Session},
 };
 

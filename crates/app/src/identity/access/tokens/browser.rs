@@ -6,7 +6,7 @@ use portcullis_core::{clock::Timestamp, principal::Caller, refusal::Refusal, tok
 use portcullis_store::LoginRecord;
 
 use super::sessions::LiveToken;
-use crate::{access::Access, request::session::Session};
+use crate::{identity::access::Access, request::session::Session};
 
 impl Access {
     /// The session of a caller who is signed in with a browser, until `expires_at`.

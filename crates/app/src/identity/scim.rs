@@ -22,8 +22,8 @@ use portcullis_core::{
 use portcullis_store::StoreError;
 use serde_json::Value;
 
+use super::access::Access;
 use crate::{
-    access::Access,
     base::Base,
     foundation::Foundation,
     limits::Quotas,

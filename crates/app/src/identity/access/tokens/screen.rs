@@ -11,7 +11,7 @@ use portcullis_core::{
 
 use super::{Purpose, Rejected};
 use crate::{
-    access::Access,
+    identity::access::Access,
     limits::Refused,
     request::{Origin, possession::PresentedToken},
 };

@@ -16,7 +16,7 @@ use portcullis_core::{
 use portcullis_store::Consent;
 
 use super::{Authorization, documents::FetchFor, events::EventSubject};
-use crate::{login::person::Person, request::Origin};
+use crate::{identity::login::person::Person, request::Origin};
 
 /// Question to a known person.
 pub type ConsentQuestion = PersonTerms<Arc<Person>>;

@@ -36,14 +36,13 @@ pub use self::{
     token_client::TokenClient,
     tokens::{CodeRequest, RefreshRequest, TokenAnswer, proof_error},
 };
+use super::{access::Access, login::Logins};
 use crate::{
-    access::Access,
     audit::Audit,
     base::Base,
     catalogue::ToolCatalogue,
     foundation::Foundation,
     limits::Quotas,
-    login::Logins,
     providers::Providers,
     request::{Origin, screening::Screening},
 };

@@ -13,7 +13,7 @@ use super::{
     Authorization,
     asking::{ConsentQuestion, Step},
 };
-use crate::login::person::Person;
+use crate::identity::login::person::Person;
 
 impl Authorization {
     /// Sends the browser back with a code for what a person consented to.

@@ -13,7 +13,7 @@ use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, ScimUser,
 use serde_json::json;
 
 use super::credentials::{KnownPrincipal, KnownUser, Party, identity};
-use crate::{access::Access, audit::events::row_of, request::Origin};
+use crate::{audit::events::row_of, identity::access::Access, request::Origin};
 
 impl Access {
     /// The person that an ID token says has logged in, by exactly one trust rule. A no is recorded in the log of the

@@ -12,11 +12,11 @@ use portcullis_core::{
 
 use super::{Authorization, TokenAnswer, TokenClient};
 use crate::{
-    access::{
+    base::tenants::Account,
+    identity::access::{
         proofs::ProvedKey,
         tokens::{Credentials, ExchangeRequest},
     },
-    base::tenants::Account,
     request::Origin,
 };
 

@@ -24,7 +24,7 @@ use super::{
     events::TokenEvent,
 };
 use crate::{
-    access::{Access, proofs::ProvedKey, single_use::record_of},
+    identity::access::{Access, proofs::ProvedKey, single_use::record_of},
     request::Origin,
 };
 

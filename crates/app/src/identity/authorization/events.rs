@@ -7,7 +7,7 @@ use portcullis_core::{
 };
 
 use super::Authorization;
-use crate::{login::person::Person, request::Origin};
+use crate::{identity::login::person::Person, request::Origin};
 
 /// The object of an event: its kind and its id.
 #[derive(Debug)]

@@ -18,11 +18,11 @@ use portcullis_store::{KnownRefresh, NewRefresh, NewToken, Rotated, Rotation, To
 
 use super::{Rejected, events::TokenEvent, exchange::Granted};
 use crate::{
-    access::{
+    base::tenants::{Account, sources::LookUp},
+    identity::access::{
         Access,
         proofs::{ProvedKey, unproved},
     },
-    base::tenants::{Account, sources::LookUp},
     limits::Refused,
     request::Origin,
 };

@@ -20,8 +20,8 @@ use portcullis_store::{Identity, Principal, ScimUser};
 
 use super::{Purpose, Rejected};
 use crate::{
-    access::{Access, proofs::UNBOUND, trust::TrustRefusal},
     base::tenants::{Account, sources::LookUp},
+    identity::access::{Access, proofs::UNBOUND, trust::TrustRefusal},
     limits::Refused,
     request::{
         Origin,
