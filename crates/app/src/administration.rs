@@ -34,8 +34,7 @@ use crate::{
     base::Base,
     foundation::Foundation,
     identity::{access::Access, directory::DirectoryError},
-    limits::Quotas,
-    policies::Policies,
+    policies::{Policies, limits::Quotas},
     request::{Ctx, screening::Screening},
 };
 

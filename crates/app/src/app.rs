@@ -22,9 +22,11 @@ use crate::{
         login::{LoginParts, Logins},
         scim::Provisioning,
     },
-    limits::{LimitParts, Quotas},
     nodes::{Nodes, jobs::unreadable::NamedRows, readiness::Readiness},
-    policies::{Policies, PolicySource},
+    policies::{
+        Policies, PolicySource,
+        limits::{LimitParts, Quotas},
+    },
     providers::{ProviderParts, Providers},
     request::{dlp::Dlp, screening::Screening},
     simulation::{Simulations, policy_cases::run_cases},

@@ -6,7 +6,7 @@ use crate::{
     audit::{Audit, AuditParts},
     base::Base,
     catalogue::ToolCatalogue,
-    limits::{LimitParts, Quotas},
+    policies::limits::{LimitParts, Quotas},
     request::screening::Screening,
 };
 

@@ -23,8 +23,6 @@ mod request;
 
 mod foundation;
 
-mod limits;
-
 pub mod audit;
 
 mod catalogue;
@@ -111,7 +109,6 @@ pub use self::{
         },
         scim::{ListedResources, Provisioning, ScimList, ScimResource},
     },
-    limits::{LimitParts, Quotas, Refused},
     nodes::{
         Nodes,
         commands::{
@@ -124,6 +121,7 @@ pub use self::{
         Policies, PolicySource, Reload,
         folder::{FolderFiles, PolicyFolder},
         last_good::{Fallback, LastGood},
+        limits::{LimitParts, Quotas, Refused},
         overrides::Overrides,
         private_file::replace as replace_private_file,
         query::{PolicyPage, PolicyQuery},

@@ -4,6 +4,7 @@ mod events;
 pub(crate) mod folder;
 mod kept;
 pub(crate) mod last_good;
+pub(crate) mod limits;
 pub(crate) mod notices;
 mod org_overrides;
 pub(crate) mod overrides;
@@ -34,6 +35,7 @@ use portcullis_upstream::Webhook;
 use self::{
     folder::PolicyFolder,
     last_good::{Fallback, LastGood},
+    limits::Quotas,
     notices::Notices,
     org_overrides::InForce,
     overrides::{Overrides, OverridesInForce},
@@ -42,7 +44,7 @@ use self::{
     reload::{Ground, load_files},
 };
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation,
     request::screening::Screening,
 };
 

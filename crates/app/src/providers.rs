@@ -17,8 +17,8 @@ use portcullis_upstream::Outbound;
 
 use self::{connect::Connecting, connections::Connections, vault::Vaults};
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
-    request::screening::Screening, tools::Tools,
+    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation,
+    policies::limits::Quotas, request::screening::Screening, tools::Tools,
 };
 
 /// Settings of connections to providers.

@@ -10,8 +10,7 @@ use super::{Calls, event::CallEvent};
 use crate::{
     base::admission::{Admission, HaltedCall},
     catalogue::Visible,
-    limits::uncounted,
-    policies::notices::Went,
+    policies::{limits::uncounted, notices::Went},
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };

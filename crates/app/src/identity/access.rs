@@ -17,7 +17,7 @@ use crate::{
     audit::Audit,
     base::{Base, cluster::Cluster},
     foundation::Foundation,
-    limits::Quotas,
+    policies::limits::Quotas,
     providers::Providers,
     request::screening::Screening,
 };

@@ -42,7 +42,7 @@ use crate::{
     base::Base,
     catalogue::ToolCatalogue,
     foundation::Foundation,
-    limits::Quotas,
+    policies::limits::Quotas,
     providers::Providers,
     request::{Origin, screening::Screening},
 };

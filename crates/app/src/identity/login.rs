@@ -29,7 +29,7 @@ use crate::{
         caches::{Lifetime, NodeCache},
     },
     foundation::Foundation,
-    limits::{Quotas, Refused},
+    policies::limits::{Quotas, Refused},
     providers::Providers,
     request::Origin,
 };

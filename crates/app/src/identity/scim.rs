@@ -26,7 +26,7 @@ use super::access::Access;
 use crate::{
     base::Base,
     foundation::Foundation,
-    limits::Quotas,
+    policies::limits::Quotas,
     request::{Ctx, screening::Screening},
 };
 

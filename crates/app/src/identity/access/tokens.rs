@@ -48,7 +48,7 @@ use crate::{
         caches::{Lifetime, NodeCache},
         tenants::{Account, sources::LookUp},
     },
-    limits::Refused,
+    policies::limits::Refused,
     request::{
         Ctx, Origin,
         possession::{Possession, PresentedToken},

@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::LoginLink;
 
 use super::{Logins, OpenedSession, sessions::ProvedPerson};
-use crate::{base::tenants::sources::LookUp, limits::Refused, request::Origin};
+use crate::{base::tenants::sources::LookUp, policies::limits::Refused, request::Origin};
 
 /// Refusal of a link that logs no person in.
 const WORTHLESS: Refusal = Refusal::InvalidCredential { check: CredentialCheck::Replay };

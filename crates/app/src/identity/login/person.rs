@@ -17,7 +17,7 @@ use tokio::{sync::OnceCell, time::Instant};
 use super::{Logins, TRUSTED_FOR};
 use crate::{
     base::tenants::{Account, sources::LookUp},
-    limits::Refused,
+    policies::limits::Refused,
     request::{Ctx, Origin, session::Session},
 };
 

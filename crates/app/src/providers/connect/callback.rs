@@ -22,7 +22,7 @@ use super::{
 use crate::{
     base::tenants::sources::LookUp,
     catalogue::{auth::OAuthSettings, authorizer::Server, provider::Provider},
-    limits::Refused,
+    policies::limits::Refused,
     providers::{Providers, credentials::StoredCredential, vault::SecretPlace},
     request::Origin,
 };

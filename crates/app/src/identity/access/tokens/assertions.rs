@@ -22,7 +22,7 @@ use super::{
 use crate::{
     base::tenants::{Account, sources::LookUp},
     identity::access::{Access, single_use::record_of, trust::TrustRefusal},
-    limits::Refused,
+    policies::limits::Refused,
     request::Origin,
 };
 

@@ -22,7 +22,7 @@ use super::{Purpose, Rejected};
 use crate::{
     base::tenants::{Account, sources::LookUp},
     identity::access::{Access, proofs::UNBOUND, trust::TrustRefusal},
-    limits::Refused,
+    policies::limits::Refused,
     request::{
         Origin,
         possession::{Possession, PresentedToken},

@@ -23,7 +23,7 @@ use crate::{
         Access,
         proofs::{ProvedKey, unproved},
     },
-    limits::Refused,
+    policies::limits::Refused,
     request::Origin,
 };
 

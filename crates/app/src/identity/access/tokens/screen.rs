@@ -12,7 +12,7 @@ use portcullis_core::{
 use super::{Purpose, Rejected};
 use crate::{
     identity::access::Access,
-    limits::Refused,
+    policies::limits::Refused,
     request::{Origin, possession::PresentedToken},
 };
 
