@@ -27,14 +27,13 @@ use crate::{
         Policies, PolicySource,
         limits::{LimitParts, Quotas},
     },
-    providers::{ProviderParts, Providers},
+    providers::{ProviderParts, Providers, tools::Tools},
     request::{dlp::Dlp, screening::Screening},
     simulation::{Simulations, policy_cases::run_cases},
     telemetry::{
         Telemetry,
         traces::{TraceSettings, Traces},
     },
-    tools::Tools,
 };
 
 /// Parts of a node, as boot hands them over.

@@ -16,7 +16,6 @@ mod identity;
 mod simulation;
 
 mod providers;
-mod tools;
 
 mod policies;
 mod request;
@@ -137,6 +136,10 @@ pub use self::{
             rotate_secrets,
         },
         looks::ConnectionTest,
+        tools::{
+            LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
+            ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
+        },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
         waiting::WaitingProvider,
@@ -162,9 +165,5 @@ pub use self::{
         Telemetry,
         stages::{Stage, Stages},
         traces::{Attribute, Recording, TraceSettings},
-    },
-    tools::{
-        LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
-        ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
     },
 };

@@ -18,9 +18,8 @@ use crate::{
     catalogue::ToolCatalogue,
     identity::access::Access,
     policies::{Policies, limits::Quotas},
-    providers::Providers,
+    providers::{Providers, tools::Tools},
     telemetry::Telemetry,
-    tools::Tools,
 };
 
 /// Work that a node does without being asked.

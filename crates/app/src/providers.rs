@@ -6,6 +6,7 @@ pub(crate) mod credentials;
 pub(crate) mod looks;
 pub(crate) mod pin_changes;
 mod tool_lists;
+pub(crate) mod tools;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
 pub(crate) mod view;
@@ -15,10 +16,10 @@ use std::sync::Arc;
 
 use portcullis_upstream::Outbound;
 
-use self::{connect::Connecting, connections::Connections, vault::Vaults};
+use self::{connect::Connecting, connections::Connections, tools::Tools, vault::Vaults};
 use crate::{
     audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation,
-    policies::limits::Quotas, request::screening::Screening, tools::Tools,
+    policies::limits::Quotas, request::screening::Screening,
 };
 
 /// Settings of connections to providers.

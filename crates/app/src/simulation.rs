@@ -59,8 +59,8 @@ use crate::{
     catalogue::ToolCatalogue,
     foundation::Foundation,
     policies::{Policies, reload::Ground},
+    providers::tools::{Tools, tool_named},
     request::{Ctx, screening::Screening},
-    tools::{Tools, tool_named},
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own

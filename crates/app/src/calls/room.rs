@@ -14,10 +14,9 @@ use crate::{
     catalogue::ToolCatalogue,
     foundation::Foundation,
     policies::{Policies, limits::Quotas},
-    providers::Providers,
+    providers::{Providers, tools::Tools},
     request::{Ctx, screening::Screening},
     telemetry::stages::Stage,
-    tools::Tools,
 };
 
 /// Settings of calls.

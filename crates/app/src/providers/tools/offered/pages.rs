@@ -9,7 +9,7 @@ use portcullis_core::mcp::Era;
 use super::{OfferedTools, view::View};
 use crate::{
     base::caches::{Lifetime, NodeCache},
-    tools::Tools,
+    providers::tools::Tools,
 };
 
 /// Bounds of a page: tools, and bytes after which no tool is added.

@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use crate::{
     audit::events::{patience, row_of},
     catalogue::provider::Provider,
+    providers::tools::Tools,
     request::Ctx,
-    tools::Tools,
 };
 
 /// The most tools of one look that have an event of their own.

@@ -6,7 +6,7 @@ use portcullis_core::clock::Timestamp;
 use portcullis_store::{PinChange, StoreError};
 
 use super::held::Pins;
-use crate::tools::Tools;
+use crate::providers::tools::Tools;
 
 /// Clocks of nodes differ, and a change may become visible after it was dated.
 const MARGIN_SECONDS: i64 = 30;
