@@ -32,7 +32,6 @@ use serde_json::Value;
 use crate::{
     audit::Audit,
     base::Base,
-    foundation::Foundation,
     identity::{access::Access, directory::DirectoryError},
     policies::{Policies, limits::Quotas},
     request::{Ctx, screening::Screening},
@@ -52,16 +51,16 @@ pub struct Administration {
 }
 
 impl Administration {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        access: &Arc<Access>,
-        policies: &Arc<Policies>,
-        read_only: bool,
-    ) -> Self {
-        let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
-        let access = Arc::clone(access);
-        let policies = Arc::clone(policies);
-        Self { base, screening, audit, quotas, access, policies, read_only }
+    pub(crate) fn new(access: &Arc<Access>, policies: &Arc<Policies>, read_only: bool) -> Self {
+        Self {
+            base: Arc::clone(&policies.base),
+            screening: Arc::clone(&policies.screening),
+            audit: Arc::clone(&policies.audit),
+            quotas: Arc::clone(&policies.quotas),
+            access: Arc::clone(access),
+            policies: Arc::clone(policies),
+            read_only,
+        }
     }
 
     /// Refuses every change where the operator switched them off.

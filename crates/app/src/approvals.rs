@@ -36,7 +36,6 @@ use crate::{
     },
     base::Base,
     catalogue::ToolCatalogue,
-    foundation::Foundation,
     policies::Policies,
     request::screening::Screening,
 };
@@ -56,18 +55,14 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        policies: &Arc<Policies>,
-        public_url: &Arc<OnceLock<String>>,
-    ) -> Self {
-        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+    pub(crate) fn new(policies: &Arc<Policies>, public_url: &Arc<OnceLock<String>>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
         Self {
-            base,
-            screening,
-            audit,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
             policies: Arc::clone(policies),
-            catalogue,
+            catalogue: Arc::clone(catalogue),
             public_url: Arc::clone(public_url),
             notices: Notices::default(),
             waiting: Waiting::default(),

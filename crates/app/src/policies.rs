@@ -43,10 +43,7 @@ use self::{
     rehearsed::{CaseReport, RunCases},
     reload::{Ground, load_files},
 };
-use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation,
-    request::screening::Screening,
-};
+use crate::{audit::Audit, base::Base, catalogue::ToolCatalogue, request::screening::Screening};
 
 /// Result of the last attempt to load.
 #[derive(Debug, Clone)]
@@ -59,11 +56,11 @@ pub struct Reload {
 /// The set in force, and what it comes from.
 #[derive(Debug)]
 pub struct Policies {
-    base: Arc<Base>,
-    screening: Arc<Screening>,
-    audit: Arc<Audit>,
-    quotas: Arc<Quotas>,
-    catalogue: Arc<ToolCatalogue>,
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) quotas: Arc<Quotas>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
     run_cases: RunCases,
     notices: Notices,
     rates: Rates,
@@ -117,12 +114,14 @@ fn kept_or_none(last_good: &LastGood, ground: Ground<'_>) -> Result<PolicySet, V
 impl Policies {
     /// Loads the folder. Fails if it does not load, unless the last good set may be used.
     pub(crate) fn open(
-        foundation: &Foundation,
+        screening: &Arc<Screening>,
+        quotas: &Arc<Quotas>,
+        catalogue: &Arc<ToolCatalogue>,
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
         run_cases: RunCases,
     ) -> Result<Self, Vec<PolicyError>> {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+        let Quotas { base, audit, .. } = &**quotas;
         let bound = catalogue.for_policies();
         let dlp = screening.dlp();
         let detectors = dlp.engine().names();
@@ -146,11 +145,11 @@ impl Policies {
         let cases = files.as_ref().map(|files| files.cases.clone()).unwrap_or_default();
         let now = ground.now;
         let policies = Self {
-            base,
-            screening,
-            audit,
-            quotas,
-            catalogue,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
+            catalogue: Arc::clone(catalogue),
             run_cases,
             notices: Notices::new(webhooks),
             rates: Rates::new(),

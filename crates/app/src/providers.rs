@@ -18,8 +18,11 @@ use portcullis_upstream::Outbound;
 
 use self::{connect::Connecting, connections::Connections, tools::Tools, vault::Vaults};
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation,
-    policies::limits::Quotas, request::screening::Screening,
+    audit::Audit,
+    base::Base,
+    catalogue::ToolCatalogue,
+    policies::{Policies, limits::Quotas},
+    request::screening::Screening,
 };
 
 /// Settings of connections to providers.
@@ -48,15 +51,15 @@ pub struct Providers {
 }
 
 impl Providers {
-    pub(crate) fn new(foundation: &Foundation, tools: &Arc<Tools>, parts: ProviderParts) -> Self {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+    pub(crate) fn new(policies: &Policies, tools: &Arc<Tools>, parts: ProviderParts) -> Self {
+        let Policies { base, screening, audit, quotas, catalogue, .. } = policies;
         let ProviderParts { vaults, outbound, connecting } = parts;
         Self {
-            base,
-            screening,
-            audit,
-            quotas,
-            catalogue,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
+            catalogue: Arc::clone(catalogue),
             tools: Arc::clone(tools),
             vaults,
             outbound,

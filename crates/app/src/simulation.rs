@@ -57,7 +57,6 @@ use crate::{
         long_work::{LongTurn, LongWork, Stop},
     },
     catalogue::ToolCatalogue,
-    foundation::Foundation,
     policies::{Policies, reload::Ground},
     providers::tools::{Tools, tool_named},
     request::{Ctx, screening::Screening},
@@ -86,19 +85,15 @@ pub struct Simulations {
 }
 
 impl Simulations {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        policies: &Arc<Policies>,
-        tools: &Arc<Tools>,
-    ) -> Self {
-        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+    pub(crate) fn new(policies: &Arc<Policies>, tools: &Arc<Tools>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
         Self {
             work: LongWork::new(AT_ONCE, base.ending.clone()),
-            base,
-            screening,
-            audit,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
             policies: Arc::clone(policies),
-            catalogue,
+            catalogue: Arc::clone(catalogue),
             tools: Arc::clone(tools),
         }
     }

@@ -16,8 +16,7 @@ use self::{proofs::Proofs, token_use::UsedTokens, tokens::Sessions, trust::Trust
 use crate::{
     audit::Audit,
     base::{Base, cluster::Cluster},
-    foundation::Foundation,
-    policies::limits::Quotas,
+    policies::{Policies, limits::Quotas},
     providers::Providers,
     request::screening::Screening,
 };
@@ -50,18 +49,18 @@ pub struct Access {
 
 impl Access {
     pub(crate) fn new(
-        foundation: &Foundation,
+        policies: &Policies,
         providers: &Arc<Providers>,
         cluster: Option<Arc<Cluster>>,
         AccessParts { trust, grant_life, dpop_key }: AccessParts,
     ) -> Self {
-        let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
+        let Policies { base, screening, audit, quotas, .. } = policies;
         let nonces = DpopNonces::new(&dpop_key, &*base.random);
         Self {
-            base,
-            screening,
-            audit,
-            quotas,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
             providers: Arc::clone(providers),
             cluster,
             sessions: Sessions::new(),

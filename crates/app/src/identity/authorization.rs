@@ -41,8 +41,7 @@ use crate::{
     audit::Audit,
     base::Base,
     catalogue::ToolCatalogue,
-    foundation::Foundation,
-    policies::limits::Quotas,
+    policies::{Policies, limits::Quotas},
     providers::Providers,
     request::{Origin, screening::Screening},
 };
@@ -87,13 +86,13 @@ pub struct Authorization {
 impl Authorization {
     /// Puts it together.
     pub(crate) fn open(
-        foundation: &Foundation,
+        policies: &Policies,
         providers: &Arc<Providers>,
         access: &Arc<Access>,
         logins: &Arc<Logins>,
         parts: AuthorizationParts,
     ) -> Arc<Self> {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+        let Policies { base, screening, audit, quotas, catalogue, .. } = policies;
         let AuthorizationParts {
             enabled,
             hosts,
@@ -103,13 +102,13 @@ impl Authorization {
             documents,
             redirect_schemes,
         } = parts;
-        let documents = Documents::new(documents, &base);
+        let documents = Documents::new(documents, base);
         Arc::new(Self {
-            base,
-            screening,
-            audit,
-            quotas,
-            catalogue,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
+            catalogue: Arc::clone(catalogue),
             providers: Arc::clone(providers),
             access: Arc::clone(access),
             logins: Arc::clone(logins),

@@ -28,8 +28,10 @@ use crate::{
         Base,
         caches::{Lifetime, NodeCache},
     },
-    foundation::Foundation,
-    policies::limits::{Quotas, Refused},
+    policies::{
+        Policies,
+        limits::{Quotas, Refused},
+    },
     providers::Providers,
     request::Origin,
 };
@@ -78,18 +80,18 @@ pub struct OpenedSession {
 
 impl Logins {
     pub(crate) fn new(
-        foundation: &Foundation,
+        policies: &Policies,
         providers: &Arc<Providers>,
         access: &Arc<Access>,
         parts: LoginParts,
     ) -> Self {
-        let Foundation { base, audit, quotas, .. } = foundation.clone();
+        let Policies { base, audit, quotas, .. } = policies;
         let LoginParts { links, issuers, admin_acr, attempts, outbound } = parts;
         let issuers = issuers.into_iter().map(|issuer| Arc::new(KnownIssuer::new(issuer)));
         Self {
-            base,
-            audit,
-            quotas,
+            base: Arc::clone(base),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
             access: Arc::clone(access),
             providers: Arc::clone(providers),
             links,

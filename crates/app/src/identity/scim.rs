@@ -25,8 +25,7 @@ use serde_json::Value;
 use super::access::Access;
 use crate::{
     base::Base,
-    foundation::Foundation,
-    policies::limits::Quotas,
+    policies::{Policies, limits::Quotas},
     request::{Ctx, screening::Screening},
 };
 
@@ -56,9 +55,13 @@ pub struct Provisioning {
 }
 
 impl Provisioning {
-    pub(crate) fn new(foundation: &Foundation, access: &Arc<Access>) -> Self {
-        let Foundation { base, screening, quotas, .. } = foundation.clone();
-        Self { base, screening, quotas, access: Arc::clone(access) }
+    pub(crate) fn new(policies: &Policies, access: &Arc<Access>) -> Self {
+        Self {
+            base: Arc::clone(&policies.base),
+            screening: Arc::clone(&policies.screening),
+            quotas: Arc::clone(&policies.quotas),
+            access: Arc::clone(access),
+        }
     }
 
     /// Account whose people and groups alone the caller may change: its own, if a trust rule of its org names the

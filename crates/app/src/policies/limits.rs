@@ -92,7 +92,7 @@ pub struct LimitParts {
 #[derive(Debug)]
 pub struct Quotas {
     pub(crate) base: Arc<Base>,
-    audit: Arc<Audit>,
+    pub(super) audit: Arc<Audit>,
     pub(crate) limits: Limits,
     pub(crate) tenants: Tenants,
     pub(crate) sources: Sources,

@@ -29,7 +29,6 @@ use crate::{
     audit::Audit,
     base::Base,
     catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
-    foundation::Foundation,
     policies::Policies,
     request::{Ctx, screening::Screening},
 };
@@ -107,14 +106,14 @@ pub struct Tools {
 }
 
 impl Tools {
-    pub(crate) fn new(foundation: &Foundation, policies: &Arc<Policies>) -> Self {
-        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+    pub(crate) fn new(policies: &Arc<Policies>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
         Self {
-            base,
-            screening,
-            audit,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
             policies: Arc::clone(policies),
-            catalogue,
+            catalogue: Arc::clone(catalogue),
             pins: Pins::default(),
             offers: Offers::new(),
         }
