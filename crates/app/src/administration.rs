@@ -4,7 +4,6 @@
 //! The protocol asks for the scope `admin`, which only the role admin has, and service accounts to
 //! which it was listed. **Invariant:** a program gives no more than its token may do.
 
-mod grants;
 mod holds;
 mod org;
 mod overrides;
@@ -25,6 +24,7 @@ use std::{fmt, sync::Arc};
 
 use portcullis_core::{
     audit::{Event, EventType},
+    principal::{Caller, Role, ScopeSet},
     refusal::Refusal,
 };
 use serde_json::Value;
@@ -102,4 +102,15 @@ fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())
+}
+
+/// Rejects scopes that this caller must not give. An admin may give all there are; a program what its
+/// token has, its own or that of an admin, so that one which is taken over cannot make itself more.
+fn check_grant(caller: &Caller, given: ScopeSet) -> Result<(), Refusal> {
+    let is_admin = caller.role == Role::Admin && caller.is_person();
+    let allowed = if is_admin { ScopeSet::ALL } else { caller.scopes };
+    if given.is_subset_of(allowed) {
+        return Ok(());
+    }
+    Err(Refusal::InvalidScope { scope: given.difference(allowed).to_string(), allowed })
 }

@@ -172,7 +172,7 @@ use tokio_util::task::TaskTracker;
 use self::{
     catalogue::ToolCatalogue,
     nodes::{jobs::unreadable::NamedRows, readiness::Readiness},
-    simulation::policy_cases::run_cases,
+    simulation::cases::run_cases,
     telemetry::traces::Traces,
 };
 

@@ -1,6 +1,5 @@
 //! The policy set in force: loaded from a folder, swapped whole, read over the API.
 
-mod events;
 pub(crate) mod folder;
 mod kept;
 pub(crate) mod last_good;
@@ -14,7 +13,6 @@ pub(crate) mod rates;
 pub(crate) mod rehearsed;
 pub(crate) mod reload;
 pub(crate) mod set_change;
-mod tenancy;
 
 use std::{
     collections::BTreeMap,

@@ -7,7 +7,6 @@ mod check;
 mod decision;
 mod judge;
 mod members;
-pub(crate) mod policy_cases;
 pub(crate) mod rehearsal;
 pub(crate) mod replay;
 pub(crate) mod report;

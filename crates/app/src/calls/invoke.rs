@@ -31,8 +31,8 @@ use super::{
     bracket::Bracketed,
     dispatch::Dispatch,
     event::{CallEvent, governance_of},
-    parse::ParsedCall,
     reject::Rejection,
+    steps::ParsedCall,
     uninterrupted::Uninterrupted,
 };
 use crate::{

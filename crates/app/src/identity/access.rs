@@ -2,7 +2,6 @@
 
 pub(crate) mod keys;
 pub(crate) mod proofs;
-pub(crate) mod single_use;
 pub(crate) mod token_use;
 pub(crate) mod tokens;
 pub(crate) mod trust;

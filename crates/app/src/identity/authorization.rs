@@ -11,7 +11,6 @@ mod consents;
 mod documents;
 mod events;
 mod grants;
-mod token_client;
 mod tokens;
 
 use std::sync::Arc;
@@ -29,11 +28,10 @@ use serde_json::Value;
 use self::documents::Documents;
 pub use self::{
     asking::{Answer, ConsentQuestion, Decision, Step, shown_digest},
-    authentication::{ConfidentialClient, ConfidentialClients, PresentedClient},
+    authentication::{ConfidentialClient, ConfidentialClients, PresentedClient, TokenClient},
     consents::{ConsentQuery, ConsentView},
     documents::DocumentRules,
     grants::GrantRequest,
-    token_client::TokenClient,
     tokens::{CodeRequest, RefreshRequest, TokenAnswer, proof_error},
 };
 use super::{access::Access, login::Logins};

@@ -12,18 +12,19 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
+use aws_lc_rs::digest;
 use portcullis_core::{
     clock::Timestamp,
     refusal::Refusal,
     trust::{
         DpopNonces, DpopProof, NonceScope, PROOF_SECONDS, ProofFault, ProofTarget, ReadNonce,
-        Thumbprint,
+        SingleUse, Thumbprint,
     },
 };
 use portcullis_store::{Assertion, StoreError};
 use tokio::sync::oneshot;
 
-use super::{Access, single_use::record_of};
+use super::Access;
 use crate::request::possession::{Possession, PresentedProof, PresentedToken};
 
 /// Proofs of the last four minutes that a process remembers at most; beyond that it gives clients
@@ -288,6 +289,18 @@ pub(super) const fn unproved(proved: Option<Thumbprint>) -> Refusal {
                    key in the header `DPoP`",
         },
     }
+}
+
+/// The record of a JWT that may be used once.
+pub(crate) fn record_of(once: &SingleUse) -> Assertion {
+    let SingleUse { issuer, jti, until } = once;
+    let mut context = digest::Context::new(&digest::SHA256);
+    for part in [issuer.as_bytes(), &[0], jti.as_bytes()] {
+        context.update(part);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    Assertion { digest, expires_at: *until }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! Authentication of callers: from a Bearer to a session, and how Bearers come and go.
 
 mod assertions;
-mod browser;
 pub(crate) mod codes;
 mod credentials;
 mod events;

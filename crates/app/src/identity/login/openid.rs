@@ -24,9 +24,7 @@ use super::{
     person::Person,
     sessions::ProvedPerson,
 };
-use crate::{
-    base::tenants::sources::LookUp, identity::access::single_use::record_of, request::Origin,
-};
+use crate::{base::tenants::sources::LookUp, identity::access::proofs::record_of, request::Origin};
 
 /// A login that has begun.
 #[derive(Debug)]

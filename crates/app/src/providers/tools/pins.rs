@@ -16,7 +16,6 @@
 
 pub(crate) mod acceptance;
 mod capacity;
-mod changes;
 pub(crate) mod events;
 pub(crate) mod held;
 pub(crate) mod recalled;

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     base::tenants::{Account, sources::LookUp},
-    identity::access::{Access, single_use::record_of, trust::TrustRefusal},
+    identity::access::{Access, proofs::record_of, trust::TrustRefusal},
     policies::limits::Refused,
     request::Origin,
 };

@@ -24,7 +24,10 @@ use super::{
     events::TokenEvent,
 };
 use crate::{
-    identity::access::{Access, proofs::ProvedKey, single_use::record_of},
+    identity::access::{
+        Access,
+        proofs::{ProvedKey, record_of},
+    },
     request::Origin,
 };
 
