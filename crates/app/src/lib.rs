@@ -129,6 +129,7 @@ pub use self::{
             NotRegistered, Owner, RegisteredClient, RotateError, UpstreamRevocation,
             rotate_secrets,
         },
+        connections::WaitingProvider,
         looks::ConnectionTest,
         tools::{
             LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
@@ -136,7 +137,6 @@ pub use self::{
         },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
-        waiting::WaitingProvider,
     },
     request::{
         Ctx, Origin, Precondition,

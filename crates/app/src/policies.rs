@@ -1,4 +1,5 @@
-//! The policy set in force: loaded from a folder, swapped whole, read over the API.
+//! The policy set in force: loaded from a folder, swapped whole, read over the API; and the limits of
+//! plans.
 
 pub(crate) mod folder;
 mod kept;

@@ -1,4 +1,5 @@
-//! Connecting declared providers: connect flows, credentials, and the lists of their tools.
+//! Connecting declared providers: connect flows, credentials, the lists of their tools, and the tools
+//! as callers see them.
 
 pub(crate) mod connect;
 pub(crate) mod connections;
@@ -10,7 +11,6 @@ pub(crate) mod tools;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
 pub(crate) mod view;
-pub(crate) mod waiting;
 
 use std::sync::Arc;
 

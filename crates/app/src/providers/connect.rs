@@ -11,7 +11,6 @@ mod confirm;
 mod disconnect;
 mod events;
 mod keys;
-mod missing;
 pub(crate) mod refresh;
 mod registration;
 mod rotate;
