@@ -14,9 +14,9 @@ use std::{
 };
 
 /// Load of the instrumented build: bodies of 1 KB from few and many clients, then large ones.
-const TRAINING: [[&str; 8]; 2] = [
-    ["--connections", "1,32,256", "--payload", "1024", "--duration", "5", "--rounds", "1"],
-    ["--connections", "32", "--payload", "65536", "--duration", "3", "--rounds", "1"],
+const TRAINING: [[&str; 7]; 2] = [
+    ["builds", "--connections", "1,32,256", "--payload", "1024", "--duration", "5"],
+    ["builds", "--connections", "32", "--payload", "65536", "--duration", "3"],
 ];
 /// Then more calls than it can answer.
 const OVERLOAD: [&str; 3] = ["overload", "--duration", "4"];

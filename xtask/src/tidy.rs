@@ -6,21 +6,14 @@ use std::{fmt, io, path::Path};
 
 use self::repository::Repository;
 
-mod advisories;
 mod circles;
 mod code;
 mod compatibility;
+mod docs;
 mod edges;
 mod error_docs;
 mod imports;
-mod item_docs;
-mod links;
-mod machine_paths;
-mod migrations;
-mod module_docs;
-mod names;
 mod paths;
-mod pins;
 mod repository;
 mod routes;
 mod size;
@@ -63,20 +56,13 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 15] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 8] = [
     edges::check,
     walls::check,
     circles::check,
     size::check,
-    module_docs::check,
-    names::check,
-    item_docs::check,
-    migrations::check,
+    docs::check,
     error_docs::check,
     compatibility::check,
     routes::check,
-    machine_paths::check,
-    links::check,
-    pins::check,
-    advisories::check,
 ];

@@ -6,22 +6,19 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// Measures Portcullis against the upstream it guards.
 #[derive(Debug, Parser)]
-#[command(name = "portcullis-bench", args_conflicts_with_subcommands = true)]
+#[command(name = "portcullis-bench")]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
-    #[command(flatten)]
-    pub(crate) compare: CompareArgs,
+    pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Kills the gateway again and again under load and looks for lost answers.
     KillLoop(KillLoopArgs),
-    /// Measures how fast DLP scans clean, dirty and hostile bodies.
+    /// Measures how fast DLP scans clean, dirty and hostile bodies; with cases or a corpus, what it finds in
+    /// them and what it should not.
     Dlp(DlpArgs),
-    /// Measures what DLP finds, and what it should not, in labelled cases.
-    DlpAccuracy(AccuracyArgs),
     /// Measures calls of a healthy provider alone and beside one that hangs and floods.
     Hostile(HostileArgs),
     /// Restarts three nodes behind a load balancer one by one under load, and counts calls that are refused or lost;
@@ -37,14 +34,9 @@ pub(crate) enum Command {
     /// Counts instructions, cache misses and allocations of a call over REST and over MCP, and of lists and searches
     /// of 1,000 tools (needs valgrind).
     Count(CountArgs),
-    /// Measures pages of the console before a log of many events, and what viewers of live events cost calls.
-    Console(ConsoleArgs),
     /// The MCP server that the gateway guards; runs until its standard input ends.
     #[command(hide = true)]
     ServeUpstream,
-    /// The same tool on the official Rust SDK.
-    #[command(hide = true)]
-    ServeSdkUpstream,
     /// One that hangs, drips and floods.
     #[command(hide = true)]
     ServeHostile,
@@ -81,9 +73,6 @@ pub(crate) struct SystemsArgs {
     /// Measurements of each kind, in turns
     #[arg(long, default_value_t = 2)]
     pub(crate) rounds: usize,
-    /// The MCP server that is called
-    #[arg(long, value_enum, default_value_t = Server::Bare)]
-    pub(crate) server: Server,
     /// The URL of an empty PostgreSQL database; without it that system is left out
     #[arg(long, requires = "redis")]
     pub(crate) postgres: Option<String>,
@@ -96,15 +85,6 @@ pub(crate) struct SystemsArgs {
     /// Print the figures as JSON besides
     #[arg(long)]
     pub(crate) json: bool,
-}
-
-/// MCP server to call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Server {
-    /// One that does the least that a server can
-    Bare,
-    /// One on rmcp, the official Rust SDK
-    Sdk,
 }
 
 #[derive(Debug, Args)]
@@ -153,22 +133,6 @@ pub(crate) struct CountArgs {
     /// Tools of the catalogue that is listed and searched
     #[arg(long, default_value_t = 1_000)]
     pub(crate) tools: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ConsoleArgs {
-    /// Events of calls in the log before pages are asked for
-    #[arg(long, default_value_t = 1_000_000)]
-    pub(crate) events: u64,
-    /// People who look at live events
-    #[arg(long, default_value_t = 50)]
-    pub(crate) viewers: usize,
-    /// URL of an empty PostgreSQL database; without it SQLite is measured
-    #[arg(long)]
-    pub(crate) postgres: Option<String>,
     /// The gateway to measure; by default it is built by cargo, like this program
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
@@ -252,48 +216,7 @@ pub(crate) struct RollingArgs {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CompareArgs {
-    /// Seconds of load per measurement
-    #[arg(long, default_value = "5", value_parser = seconds)]
-    pub(crate) duration: Duration,
-    /// Connections at a time, one measurement for each number
-    #[arg(long, default_value = "1,32,256", value_delimiter = ',')]
-    pub(crate) connections: Vec<usize>,
-    /// Bytes of JSON that the tool is given and gives back
-    #[arg(long, default_value_t = 1024)]
-    pub(crate) payload: usize,
-    /// Measurements of each kind, in turns
-    #[arg(long, default_value_t = 3)]
-    pub(crate) rounds: usize,
-    /// The gateway to measure; by default it is built by cargo, like this program
-    #[arg(long)]
-    pub(crate) binary: Option<PathBuf>,
-    /// Measure the direct call only, without a gateway
-    #[arg(long)]
-    pub(crate) direct_only: bool,
-    /// Call the gateway at `/mcp/bench` instead of its REST API
-    #[arg(long, conflicts_with = "direct_only")]
-    pub(crate) mcp: bool,
-    /// Print the figures as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
 pub(crate) struct DlpArgs {
-    /// Measurements of each body; the least time counts
-    #[arg(long, default_value_t = 15)]
-    pub(crate) rounds: usize,
-    /// Only bodies whose name holds this
-    #[arg(long, default_value = "")]
-    pub(crate) only: String,
-    /// Print the figures as JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct AccuracyArgs {
     /// Cases, one JSON object a line: `id`, `entity`, `tier` (strong, weak, negative), `text` and
     /// `expected` with `bstart`, `bend`; also `kind`, and `json` for texts that are JSON, with a
     /// `pointer` each in `expected`; may be compressed with gzip
@@ -308,7 +231,13 @@ pub(crate) struct AccuracyArgs {
     /// Print a row for each entity, and for each decoder of evasions
     #[arg(long)]
     pub(crate) entities: bool,
-    /// Print JSON
+    /// Measurements of the speed of each body; the least time counts
+    #[arg(long, default_value_t = 15)]
+    pub(crate) rounds: usize,
+    /// Only the speed of bodies whose name holds this
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
+    /// Print the figures as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -342,16 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_asked_for_means_the_standard_comparison() {
-        let cli = Cli::parse_from(["portcullis-bench"]);
-
-        assert!(cli.command.is_none());
-        assert_eq!(cli.compare.connections, [1, 32, 256]);
-        assert_eq!(cli.compare.duration, Duration::from_secs(5));
-    }
-
-    #[test]
     fn a_negative_duration_is_refused() {
-        assert!(Cli::try_parse_from(["portcullis-bench", "--duration=-1"]).is_err());
+        assert!(Cli::try_parse_from(["portcullis-bench", "overload", "--duration=-1"]).is_err());
     }
 }

@@ -73,7 +73,7 @@ impl Bracket {
 }
 
 fn refusal() -> Answer {
-    Answer { status: StatusCode::FORBIDDEN, retry_after: None, cookie: None, body: Bytes::new() }
+    Answer { status: StatusCode::FORBIDDEN, retry_after: None, body: Bytes::new() }
 }
 
 #[cfg(test)]

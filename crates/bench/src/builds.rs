@@ -1,4 +1,4 @@
-//! Several builds of the gateway in very short turns.
+//! Several builds of the gateway, and direct calls without one, in very short turns.
 //!
 //! The speed of a shared machine changes by the second. What is measured in turns of less than a
 //! second meets the same machine, so that differences of a few percent can be seen.
@@ -8,12 +8,12 @@ use std::time::Duration;
 use crate::{
     Failure, Verdict,
     args::BuildsArgs,
+    audit,
     client::{Template, direct_call, governed_call},
     gateway::{Installation, Running},
-    load, payload,
-    report::Usage,
-    say, say_aside,
+    load, payload, say, say_aside,
     upstream::Upstream,
+    usage::Usage,
 };
 
 const TURN: Duration = Duration::from_millis(600);
@@ -25,28 +25,28 @@ struct Contender {
     name: String,
     call: Template,
     used: Usage,
+    /// Calls that were answered, warm-up included.
+    answered: u64,
     /// Keeps the gateway alive, and tells where it listens; the upstream without it has none.
     gateway: Option<(Running, Installation)>,
 }
 
-/// Prints one row for each build and number of connections; `Broken` when a call failed.
+/// Prints one row for each build and number of connections; `Broken` when a call failed or its event
+/// is not in the log.
 pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
     let upstream = Upstream::start().await?;
     let arguments = payload::of_size(args.payload);
     let call = direct_call(upstream.address, &arguments)?;
-    let direct =
-        Contender { name: "direct".to_owned(), call, used: Usage::default(), gateway: None };
-    let mut all = vec![direct];
+    let mut all = vec![Contender::new("direct".to_owned(), call, None)];
     for binary in &args.binaries {
         let installation = Installation::create(Some(binary), upstream.address).await?;
         let running = installation.start().await?;
         let call = governed_call(running.address, &installation.token, &arguments)?;
         let name = binary.display().to_string();
-        let used = Usage::default();
-        all.push(Contender { name, call, used, gateway: Some((running, installation)) });
+        all.push(Contender::new(name, call, Some((running, installation))));
     }
     say("connections       req/s   p50 ms   p99 ms   CPU µs/call   of the first   build\n");
-    let mut failed = 0;
+    let mut failed = false;
     for &connections in &args.connections {
         say_aside(&format!("{connections} connections\n"));
         let turns = args.duration.as_millis().div_ceil(TURN.as_millis());
@@ -55,16 +55,24 @@ pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
                 contender.take_turn(&upstream, connections, turn >= WARM_UP).await?;
             }
         }
-        failed += all.iter().map(|contender| contender.used.load.errors()).sum::<u64>();
+        failed |= all.iter().any(|contender| contender.used.load.errors() > 0);
         print(connections, &mut all);
     }
-    for (running, _) in all.into_iter().filter_map(|contender| contender.gateway) {
+    for Contender { name, answered, gateway, .. } in all {
+        let Some((running, installation)) = gateway else { continue };
+        let events = audit::count(running.address, &installation.token).await?.events;
+        say(&format!("{answered} calls answered, {events} events: {name}\n"));
+        failed |= events != answered;
         running.stop().await?;
     }
-    Ok(if failed == 0 { Verdict::Holds } else { Verdict::Broken })
+    Ok(if failed { Verdict::Broken } else { Verdict::Holds })
 }
 
 impl Contender {
+    fn new(name: String, call: Template, gateway: Option<(Running, Installation)>) -> Self {
+        Self { name, call, used: Usage::default(), answered: 0, gateway }
+    }
+
     async fn take_turn(
         &mut self,
         upstream: &Upstream,
@@ -77,7 +85,7 @@ impl Contender {
         };
         let load = load::run(address, &self.call, connections, TURN);
         let used = if counts { &mut self.used } else { &mut Usage::default() };
-        used.add(pid, load).await?;
+        self.answered += used.add(pid, load).await?;
         Ok(())
     }
 }

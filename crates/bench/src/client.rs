@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 use http::{
     HeaderValue, Method, Request, StatusCode, Uri,
-    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER, SET_COOKIE},
+    header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, RETRY_AFTER},
     request,
 };
 use http_body_util::{BodyExt as _, Full};
@@ -31,8 +31,6 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     /// Pause before the next try, if it names one.
     pub(crate) retry_after: Option<Duration>,
-    /// The cookie that it sets, as the next request brings it.
-    pub(crate) cookie: Option<HeaderValue>,
     pub(crate) body: Bytes,
 }
 
@@ -90,26 +88,8 @@ impl Connection {
         let status = response.status();
         let seconds = response.headers().get(RETRY_AFTER).and_then(|it| it.to_str().ok());
         let retry_after = seconds.and_then(|it| it.parse().ok()).map(Duration::from_secs);
-        let cookie = response.headers().get(SET_COOKIE).and_then(|it| it.to_str().ok());
-        let cookie = cookie.and_then(|it| it.split(';').next()?.parse().ok());
         let body = response.into_body().collect().await?.to_bytes();
-        Ok(Answer { status, retry_after, cookie, body })
-    }
-
-    /// Opens a stream of events; the future reads it until it ends.
-    pub(crate) async fn listen(
-        mut self,
-        request: Template,
-    ) -> Result<impl Future<Output = ()> + use<>, Failure> {
-        self.sender.ready().await?;
-        let response = self.sender.send_request(request).await?;
-        if response.status() != StatusCode::OK {
-            return Err(format!("a stream was answered {}", response.status()).into());
-        }
-        Ok(async move {
-            let _ = response.into_body().collect().await;
-            drop(self);
-        })
+        Ok(Answer { status, retry_after, body })
     }
 }
 

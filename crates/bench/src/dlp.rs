@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::{Failure, Verdict, args::DlpArgs, say};
 
+mod accuracy;
 mod bodies;
 
 /// One body and what it cost.
@@ -41,8 +42,13 @@ const LEAST_HOSTILE: f64 = 20.0;
 const MOST_DIRTY: f64 = 5.0;
 const MOST_HOSTILE: f64 = 20.0;
 
-/// Prints the tables, and whether the goals hold.
+/// Measures the speed, or the accuracy where there are cases or corpora.
 pub(crate) fn run(args: &DlpArgs) -> Result<Verdict, Failure> {
+    if args.cases.is_empty() && args.corpora.is_empty() { speed(args) } else { accuracy::run(args) }
+}
+
+/// Prints the tables, and whether the goals hold.
+fn speed(args: &DlpArgs) -> Result<Verdict, Failure> {
     let engine = Engine::new(&Settings::default())?;
     let bench = Bench { engine, key: FingerprintKey::new([7; 32]), rounds: args.rounds };
     let wanted = |name: &str| name.contains(&args.only);

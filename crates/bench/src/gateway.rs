@@ -144,25 +144,29 @@ impl Installation {
 
     /// Makes an org and a service principal of this name, and gives a token of it.
     pub(crate) async fn mint(&self, name: &str) -> Result<String, Failure> {
-        let limits = ["--requests-per-minute", LIMIT, "--invocations-per-minute", LIMIT];
-        let create = ["org", "create", name, "--plan", "enterprise"];
-        let org = self.member("id", &[&create[..], &limits].concat()).await?;
+        let org = self.org(name).await?;
         self.token_of(name, &org, SCOPES).await
     }
 
+    /// Makes an org of this name whose limits are never reached, and gives its id.
+    pub(crate) async fn org(&self, name: &str) -> Result<String, Failure> {
+        let limits = ["--requests-per-minute", LIMIT, "--invocations-per-minute", LIMIT];
+        let create = ["org", "create", name, "--plan", "enterprise"];
+        self.member("id", &[&create[..], &limits].concat()).await
+    }
+
     /// Makes a service principal of this name, and gives a token of it.
-    async fn token_of(&self, name: &str, org: &str, scopes: &str) -> Result<String, Failure> {
+    pub(crate) async fn token_of(
+        &self,
+        name: &str,
+        org: &str,
+        scopes: &str,
+    ) -> Result<String, Failure> {
         let granted = ["--scopes", scopes];
         let create = ["principal", "create", name, "--org", org, "--type", "service"];
         let principal = self.member("id", &[&create[..], &granted].concat()).await?;
         let create = ["token", "create", "--principal", &principal];
         self.member("token", &[&create[..], &granted].concat()).await
-    }
-
-    /// Makes an admin of this name, and gives a link that logs a browser in as it.
-    pub(crate) async fn login_link(&self, name: &str) -> Result<String, Failure> {
-        self.printed(&["principal", "create", name, "--org", "bench", "--role", "admin"]).await?;
-        self.member("url", &["login-link", "--org", "bench", "--principal", name]).await
     }
 
     /// Exports the whole log and has it verified; returns the fault that the verifier found.

@@ -1,11 +1,11 @@
 //! Measures Portcullis against the upstream it guards, and kills it under load.
 //!
-//! Without a subcommand it compares a direct `tools/call` with the same call through the gateway,
-//! side by side and in turns. `systems` is the comparison with a hop that does nothing, a bare durable
-//! bracket and both databases, `builds` compares several builds of the gateway, and `count` counts the
-//! instructions of a call. `overload` sends twice of what can be answered, `hostile` measures what one
-//! provider's or org's misery is to another, `rolling` restarts the nodes of a cluster under load, and `kill-loop`
-//! checks that `kill -9` loses no recorded answer. `console` measures pages before a long log. `dlp` measures how fast bodies are scanned, and `dlp-accuracy` what is found in them.
+//! `systems` compares a direct `tools/call` with the same call through a hop that does nothing, a bare
+//! durable bracket, and the gateway on both databases; `builds` compares several builds of the gateway, and
+//! `count` counts the instructions of a call. `overload` sends twice of what can be answered, `hostile`
+//! measures what one provider's or org's misery is to another, `rolling` restarts the nodes of a cluster
+//! under load, and `kill-loop` checks that `kill -9` loses no recorded answer. `dlp` measures how fast bodies
+//! are scanned, and what is found in labelled cases.
 
 use std::{error::Error, io::Write as _, process::ExitCode};
 
@@ -13,14 +13,11 @@ use clap::Parser as _;
 
 use self::args::{Cli, Command};
 
-mod accuracy;
 mod args;
 mod audit;
 mod bracket;
 mod builds;
 mod client;
-mod compare;
-mod console;
 mod count;
 mod disk;
 mod dlp;
@@ -31,17 +28,15 @@ mod load;
 mod machine;
 mod overload;
 mod payload;
-mod people;
 mod policies;
 mod process;
 mod proof;
 mod relay;
-mod report;
 mod rolling;
-mod sdk_upstream;
 mod spare;
 mod systems;
 mod upstream;
+mod usage;
 
 /// The allocator of the gateway, so that what is measured here is what it costs there.
 #[global_allocator]
@@ -61,23 +56,19 @@ enum Verdict {
 async fn main() -> ExitCode {
     let cli = Cli::parse();
     let verdict = match &cli.command {
-        None => compare::run(&cli.compare).await,
-        Some(Command::KillLoop(args)) => kill_loop::run(args).await,
-        Some(Command::Dlp(args)) => dlp::run(args),
-        Some(Command::DlpAccuracy(args)) => accuracy::run(args),
-        Some(Command::Hostile(args)) => hostile::run(args).await,
-        Some(Command::Rolling(args)) => rolling::run(args).await,
-        Some(Command::Systems(args)) => systems::run(args).await,
-        Some(Command::Overload(args)) => overload::run(args).await,
-        Some(Command::Builds(args)) => builds::run(args).await,
-        Some(Command::Count(args)) => count::run(args).await,
-        Some(Command::Console(args)) => console::run(args).await,
-        Some(Command::ServeUpstream) => upstream::serve().await.map(holds),
-        Some(Command::ServeSdkUpstream) => sdk_upstream::serve().await.map(holds),
-        Some(Command::ServeHostile) => hostile::serve().await.map(holds),
-        Some(Command::ServeTraps) => hostile::serve_traps().await.map(holds),
-        Some(Command::ServePassing { upstream }) => relay::pass_on(*upstream).await.map(holds),
-        Some(Command::ServeBracket { upstream, database }) => {
+        Command::KillLoop(args) => kill_loop::run(args).await,
+        Command::Dlp(args) => dlp::run(args),
+        Command::Hostile(args) => hostile::run(args).await,
+        Command::Rolling(args) => rolling::run(args).await,
+        Command::Systems(args) => systems::run(args).await,
+        Command::Overload(args) => overload::run(args).await,
+        Command::Builds(args) => builds::run(args).await,
+        Command::Count(args) => count::run(args).await,
+        Command::ServeUpstream => upstream::serve().await.map(holds),
+        Command::ServeHostile => hostile::serve().await.map(holds),
+        Command::ServeTraps => hostile::serve_traps().await.map(holds),
+        Command::ServePassing { upstream } => relay::pass_on(*upstream).await.map(holds),
+        Command::ServeBracket { upstream, database } => {
             bracket::serve(*upstream, database).await.map(holds)
         }
     };

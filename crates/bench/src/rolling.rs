@@ -41,7 +41,9 @@ pub(crate) async fn run(args: &RollingArgs) -> Result<Verdict, Failure> {
         Installation::set_up(args.binary.as_deref(), upstream.address, &setup).await?;
     let [key, log_key] = ["data/key", "data/audit-key"].map(|it| installation.folder().join(it));
     installation.add_config(&format!(
-        "\n[keys]\nfile = {key:?}\n[audit]\nsigning_key = {{ file = {log_key:?} }}\n"
+        "\n[keys]\nfile = '{}'\n[audit]\nsigning_key = {{ file = '{}' }}\n",
+        key.display(),
+        log_key.display()
     ))?;
     let mut nodes = Vec::new();
     for name in NODES {

@@ -8,16 +8,15 @@ use tokio::time::Instant;
 
 use crate::{
     Failure, Verdict,
-    args::{Server, SystemsArgs},
+    args::SystemsArgs,
     audit, bracket,
     client::{Connection, Template, direct_call, get, governed_call},
     disk,
     gateway::{self, Installation, Running, Setup},
     load::{self, exact},
-    payload, process,
-    report::Usage,
-    say, say_aside,
+    payload, process, say, say_aside,
     upstream::Upstream,
+    usage::Usage,
 };
 
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -117,10 +116,7 @@ impl Gateway {
 
 /// Runs it and prints the tables; `Broken` when a call failed or its event is not in the log.
 pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
-    let upstream = match args.server {
-        Server::Bare => Upstream::start().await?,
-        Server::Sdk => Upstream::of_sdk().await?,
-    };
+    let upstream = Upstream::start().await?;
     let to = upstream.address.to_string();
     let passing = Upstream::spawn(&["serve-passing", &to]).await?;
     let bracket_folder = gateway::folder()?;

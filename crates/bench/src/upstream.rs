@@ -54,11 +54,6 @@ impl Upstream {
         Self::spawn(&["serve-upstream"]).await
     }
 
-    /// One on the official Rust SDK.
-    pub(crate) async fn of_sdk() -> Result<Self, Failure> {
-        Self::spawn(&["serve-sdk-upstream"]).await
-    }
-
     /// One that hangs, drips and floods.
     pub(crate) async fn hostile() -> Result<Self, Failure> {
         Self::spawn(&["serve-hostile"]).await

@@ -50,7 +50,7 @@ enum Budget {
     Source(SourceBudget),
     /// It is known whose plan pays.
     Org(OrgBudget),
-    /// It is empty, written by the gateway, or small and beside a valid credential.
+    /// It is empty, or written by the gateway.
     Free,
 }
 
@@ -102,9 +102,9 @@ impl RequestBody {
     }
 
     /// The body beside a credential that was looked at.
-    pub(crate) fn screened(self, screened: Screened) -> Self {
+    pub(crate) fn screened(self, screened: Screened, gateway: &Gateway) -> Self {
         match screened {
-            Screened::Known => Self { budget: Budget::Free, ..self },
+            Screened::Known(org) => Self { budget: Budget::Org(gateway.known.of(org)), ..self },
             Screened::Unknown => self,
         }
     }

@@ -9,13 +9,17 @@ use axum::{
 use portcullis_app::{Attribute, Ctx, Possession, PresentedToken, Purpose, Refused, Stage};
 use portcullis_core::{refusal::Refusal, secret::Secret};
 
-use super::{Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access};
+use super::{
+    Gateway, exchange::Exchange, outcome::Outcome, query::Query, routes::spec::Access,
+    strangers::overloaded,
+};
 
 /// A caller who holds what the route asks for, and whose org may still make requests in this
 /// minute.
 ///
 /// Refuses others with 401 before anything is told about the path, with 429 beyond the plan, and
-/// with 403 without the scope of the route. A call is refused with 503 while the queue for capacity
+/// with 403 without the scope of the route. Refuses with 503 one whose org does not take its answers,
+/// unless a token is to be revoked. A call is refused with 503 while the queue for capacity
 /// is full; where nodes count together, its request is counted with the invocation.
 #[derive(Debug)]
 pub(crate) struct Caller(pub(crate) Ctx);
@@ -50,6 +54,10 @@ impl Caller {
             }
         };
         let ctx = authenticated(exchange, headers, purpose, gateway).await?;
+        let org = ctx.session.caller.org_id;
+        if access != Access::AnyToken && !gateway.known.has_room_for_answer(org) {
+            return Err(overloaded().into());
+        }
         if let Access::Call(_) | Access::Message = access {
             admit_call(&ctx, gateway)?;
             return Ok(Self(ctx));

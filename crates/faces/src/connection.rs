@@ -2,6 +2,7 @@
 
 mod body;
 mod streams;
+mod unsent;
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -18,12 +19,20 @@ use hyper::body::Incoming;
 use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::body::Unread;
-pub use self::streams::{MAX_STREAMS, heads, waiting};
 use self::{
     body::ReturnedBody,
     streams::{Streams, hold_head},
+    unsent::UnsentAnswers,
+};
+pub use self::{
+    streams::{MAX_STREAMS, heads, waiting},
+    unsent::Unsent,
 };
 use crate::quota::{Exhausted, Permit, Quota};
+
+/// Bytes of HTTP/2 besides bodies that a connection may bring within an idle time before anybody
+/// has authenticated over it.
+const UNKNOWN_FRAMES: usize = 1 << 20;
 
 /// Time without a request after which a connection is closed.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +76,9 @@ pub struct Connection {
     held_up: AtomicBool,
     unread: Unread,
     streams: Streams,
+    answers: UnsentAnswers,
+    /// Bytes of frames besides DATA in this idle time.
+    frames: AtomicUsize,
 }
 
 impl Connection {
@@ -84,6 +96,8 @@ impl Connection {
             held_up: AtomicBool::new(false),
             unread: Unread::default(),
             streams: Streams::default(),
+            answers: UnsentAnswers::default(),
+            frames: AtomicUsize::new(0),
         }
     }
 
@@ -142,18 +156,30 @@ impl Connection {
         self.streams.enter(self.peer(), waiting).await
     }
 
+    /// Counts bytes of frames besides DATA. False if they are too many before anybody has
+    /// authenticated: headers, pings and settings cost time whatever is answered.
+    #[must_use]
+    pub fn takes_frames(&self, bytes: usize) -> bool {
+        self.is_known()
+            || self.frames.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes)
+                <= UNKNOWN_FRAMES
+    }
+
     /// Notes whether the client takes what is written.
     pub fn held_up(&self, held_up: bool) {
         self.held_up.store(held_up, Ordering::Release);
     }
 
-    /// Ends when no request was begun or in flight for the idle time, at twice that at the latest.
+    /// Ends when no request was begun or in flight for the idle time, or an answer over HTTP/2 made
+    /// no progress, at twice that at the latest.
     pub async fn silence(&self, idle: IdleTime) {
         loop {
             let known = self.is_known();
             let patience = if known { idle.known } else { idle.unknown };
+            let silent = self.is_silent_for(patience).await;
+            self.frames.store(0, Ordering::Release);
             // Who authenticated meanwhile is waited for longer.
-            if self.is_silent_for(patience).await && self.is_known() == known {
+            if self.answers.begin_period() || (silent && self.is_known() == known) {
                 return;
             }
         }

@@ -1,43 +1,120 @@
-//! Bodies of senders whose org is known: one budget of bytes for all of them, of which each org has a share.
+//! Bodies of senders whose org is known, and of the answers to them: a budget of bytes for each, of
+//! which each org has a share.
 
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use hyper::body::{Body as _, Frame, SizeHint};
 use portcullis_core::{id::OrgId, refusal::Refusal};
 
 use super::strangers::{cut_short, overloaded};
-use crate::quota::{Permit, Quota};
+use crate::quota::{Exhausted, Permit, Quota};
 
-/// Bytes of all such bodies at once.
+/// Bytes of all such bodies of requests at once, and as many of answers.
 const BUDGET: usize = 512 << 20;
 /// Bytes of those of one org.
 const SHARE: usize = 64 << 20;
-/// Bytes of each body that are not charged. Few bodies are larger, and the plan bounds their number.
+/// Bytes of a body that are not charged: few bodies are larger.
 const FREE: usize = 64 << 10;
+/// Bodies of an org at once of which so much is free; of more, every byte is charged.
+const FREE_BODIES: usize = 64;
+/// Bytes of an answer up to which it is not charged.
+const FREE_ANSWER: usize = 16 << 10;
+/// Room for answers that an org needs to be asked further ones.
+const ROOM: usize = 1 << 20;
 
-/// The budget. What is charged is what is kept in memory, when it is, whatever the sender declares.
+/// The budgets. What is charged is what is kept in memory, when it is, whatever the sender declares.
 #[derive(Debug)]
-pub struct KnownSenders(Arc<Quota>);
+pub struct KnownSenders {
+    requests: Arc<Quota>,
+    free: Arc<Quota>,
+    answers: Arc<Quota>,
+}
 
 impl Default for KnownSenders {
     fn default() -> Self {
-        Self(Quota::fair(BUDGET, SHARE))
+        Self {
+            requests: Quota::fair(BUDGET, SHARE),
+            free: Quota::new(BUDGET / FREE, FREE_BODIES),
+            answers: Quota::fair(BUDGET, SHARE),
+        }
     }
 }
 
 impl KnownSenders {
     /// The budget as it stands for one org.
     pub(super) fn of(&self, org: OrgId) -> OrgBudget {
-        OrgBudget { quota: Arc::clone(&self.0), org }
+        OrgBudget { bytes: Arc::clone(&self.requests), free: Arc::clone(&self.free), org }
+    }
+
+    /// False while an org leaves so much of its answers untaken that there is no room for another
+    /// large one.
+    pub(super) fn has_room_for_answer(&self, org: OrgId) -> bool {
+        self.answers.holds_little(SHARE - ROOM) || self.answers.take(Some(org), ROOM).is_ok()
+    }
+
+    /// Charges a large answer to its org until its last byte is sent or dropped. Answers that are
+    /// read while they are sent have no size and are free.
+    pub(super) fn charge_answer(&self, org: OrgId, body: Body) -> Result<Body, Exhausted> {
+        let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+        let Some(size) = size.filter(|size| *size > FREE_ANSWER) else { return Ok(body) };
+        let permit = Arc::new(self.answers.take(Some(org), size)?);
+        Ok(Body::new(ChargedAnswer { body, permit }))
     }
 }
 
-/// Budget that a large body of an org is charged to.
+/// An answer whose bytes are charged also after its body was dropped, while they wait to be sent.
+struct ChargedAnswer {
+    body: Body,
+    permit: Arc<Permit>,
+}
+
+struct ChargedBytes {
+    bytes: Bytes,
+    _permit: Arc<Permit>,
+}
+
+impl AsRef<[u8]> for ChargedBytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl HttpBody for ChargedAnswer {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let Self { body, permit } = self.get_mut();
+        let charged =
+            |bytes| Bytes::from_owner(ChargedBytes { bytes, _permit: Arc::clone(permit) });
+        let frame = Pin::new(body).poll_frame(context);
+        frame.map_ok(|frame| frame.map_data(charged))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Budget that bodies of an org are charged to.
 #[derive(Debug)]
 pub(super) struct OrgBudget {
-    quota: Arc<Quota>,
+    bytes: Arc<Quota>,
+    free: Arc<Quota>,
     org: OrgId,
 }
 
@@ -46,6 +123,8 @@ pub(super) struct OrgBudget {
 struct KeptBytes {
     bytes: Vec<u8>,
     permit: Option<Permit>,
+    /// Place among the bodies of which a part is free.
+    free: Option<Permit>,
 }
 
 impl KeptBytes {
@@ -59,11 +138,16 @@ impl KeptBytes {
     ) -> Result<(), Refusal> {
         let room = self.bytes.capacity();
         let wanted = size.max(room * 2).min(limit);
-        let more = wanted.saturating_sub(room.max(FREE));
-        if let Some(OrgBudget { quota, org }) = budget.filter(|_| more > 0) {
+        if let Some(OrgBudget { bytes, free, org }) = budget {
+            if room == 0 {
+                self.free = free.take(Some(*org), 1).ok();
+            }
+            let uncharged = if self.free.is_some() { room.max(FREE) } else { room };
+            let more = wanted.saturating_sub(uncharged);
             let charged = match &mut self.permit {
+                _ if more == 0 => Ok(()),
                 Some(permit) => permit.grow(more),
-                None => quota.take(Some(*org), more).map(|permit| self.permit = Some(permit)),
+                None => bytes.take(Some(*org), more).map(|permit| self.permit = Some(permit)),
             };
             charged.map_err(|_| overloaded())?;
         }
@@ -78,39 +162,36 @@ impl AsRef<[u8]> for KeptBytes {
     }
 }
 
-/// Reads a body of at most `limit` bytes to its end. One that comes in one part, as most do, is not
-/// copied. Refuses it with 503 when the budget or the org's share of it is used up.
+/// Reads a body of at most `limit` bytes to its end. One that comes in one part, as most do, is neither
+/// copied nor charged. Refuses it with 503 when the budget or the org's share of it is used up.
 pub(super) async fn whole(
     mut body: Body,
     limit: usize,
     budget: Option<&OrgBudget>,
 ) -> Result<Bytes, Refusal> {
-    let mut first = Bytes::new();
     let mut kept = KeptBytes::default();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| cut_short())?.into_data() else { continue };
-        let size = first.len() + kept.bytes.len() + data.len();
+        let size = kept.bytes.len() + data.len();
         if size > limit {
             return Err(Refusal::PayloadTooLarge { limit_bytes: limit });
         }
-        if size == data.len() {
-            first = data;
-            continue;
+        if kept.bytes.is_empty() && body.is_end_stream() {
+            return Ok(data);
         }
         if size > kept.bytes.capacity() {
             kept.grow(size, limit, budget)?;
         }
-        kept.bytes.extend_from_slice(&std::mem::take(&mut first));
         kept.bytes.extend_from_slice(&data);
     }
-    Ok(if kept.bytes.is_empty() { first } else { Bytes::from_owner(kept) })
+    Ok(Bytes::from_owner(kept))
 }
 
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
 
-    use futures_util::stream;
+    use futures_util::{FutureExt, StreamExt, stream};
 
     use super::*;
 
@@ -140,6 +221,58 @@ mod tests {
         assert_eq!(whole(in_parts(LIMIT), LIMIT, Some(&other)).await.unwrap().len(), LIMIT);
         held.pop();
         assert_eq!(whole(in_parts(LIMIT), LIMIT, Some(&one)).await.unwrap().len(), LIMIT);
+    }
+
+    #[tokio::test]
+    async fn of_many_unfinished_bodies_every_byte_is_charged() {
+        let senders = KnownSenders::default();
+        let (one, other) = (budget(&senders, 'G'), budget(&senders, 'H'));
+        let small = FREE - PART;
+        let unfinished = || {
+            let parts = stream::iter(vec![Ok::<_, Infallible>(Bytes::from(vec![b' '; PART])); 3]);
+            Body::from_stream(parts.chain(stream::pending()))
+        };
+        let mut held = Vec::new();
+        let mut refused = None;
+        while refused.is_none() && held.len() < 2_000 {
+            let mut reading = Box::pin(whole(unfinished(), LIMIT, Some(&one)));
+            refused = (&mut reading).now_or_never();
+            held.push(reading);
+        }
+
+        assert_eq!(refused, Some(Err(overloaded())));
+        let most = FREE_BODIES + SHARE / small + 1;
+        assert!(held.len() <= most, "{} bodies", held.len());
+        assert_eq!(whole(in_parts(small), LIMIT, Some(&other)).await.unwrap().len(), small);
+        let whole_part = Body::from(vec![b' '; small]);
+        assert_eq!(whole(whole_part, LIMIT, Some(&one)).await.unwrap().len(), small);
+        drop(held);
+        assert_eq!(whole(in_parts(LIMIT), LIMIT, Some(&one)).await.unwrap().len(), LIMIT);
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_charged_until_its_bytes_are_sent() {
+        let senders = KnownSenders::default();
+        let org = |last: char| budget(&senders, last).org;
+        let answer = |size: usize| Body::from(vec![b' '; size]);
+        let mut bodies = Vec::new();
+        for _ in 0..16 {
+            bodies.push(senders.charge_answer(org('G'), answer(LIMIT)).unwrap());
+        }
+
+        assert!(!senders.has_room_for_answer(org('G')));
+        assert!(senders.charge_answer(org('G'), answer(LIMIT)).is_err());
+        assert!(senders.charge_answer(org('G'), answer(FREE_ANSWER)).is_ok());
+        assert!(senders.charge_answer(org('H'), answer(LIMIT)).is_ok());
+        let mut last = bodies.pop().unwrap();
+        assert_eq!(last.size_hint().exact(), u64::try_from(LIMIT).ok());
+        let mut bytes = last.frame().await.unwrap().unwrap().into_data().unwrap();
+        drop(last);
+        let part = bytes.split_to(PART);
+        drop(bytes);
+        assert!(!senders.has_room_for_answer(org('G')), "a part is not sent");
+        drop(part);
+        assert!(senders.has_room_for_answer(org('G')));
     }
 
     #[tokio::test]

@@ -77,7 +77,7 @@ pub struct Gateway {
     pub body_time: Duration,
     /// The budget for bodies of unknown callers.
     pub strangers: Strangers,
-    /// The budget for large bodies of known ones.
+    /// The budget for bodies of known ones.
     pub known: KnownSenders,
     /// True if people are shown the console.
     pub console: bool,

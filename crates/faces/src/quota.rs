@@ -3,25 +3,24 @@
 use std::{
     collections::HashMap,
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use portcullis_app::subnet;
 use portcullis_core::id::OrgId;
 
 /// Connections, streams or bytes that may be held at once, by all and by each holder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Quota {
     limit: usize,
     share: usize,
     is_fair: bool,
-    held: Mutex<HeldCounts>,
-}
-
-#[derive(Debug, Default)]
-struct HeldCounts {
-    total: usize,
-    by_holder: HashMap<Holder, usize>,
+    /// What all hold together; it changes only under the lock of `by_holder`.
+    total: AtomicUsize,
+    by_holder: Mutex<HashMap<Holder, usize>>,
 }
 
 /// Holder of a share of a quota.
@@ -66,14 +65,14 @@ impl Quota {
     /// A quota of `limit`, of which each holder may have `share`.
     #[must_use]
     pub fn new(limit: usize, share: usize) -> Arc<Self> {
-        Arc::new(Self { limit, share, is_fair: false, held: Mutex::default() })
+        Arc::new(Self { limit, share, ..Self::default() })
     }
 
     /// The same, but no holder may have more than half of what is free: however many take what they
     /// can, something is left for one that comes.
     #[must_use]
     pub fn fair(limit: usize, share: usize) -> Arc<Self> {
-        Arc::new(Self { limit, share, is_fair: true, held: Mutex::default() })
+        Arc::new(Self { limit, share, is_fair: true, ..Self::default() })
     }
 
     /// Takes `amount` for `holder`. `None` stands for one that no share bounds.
@@ -88,8 +87,13 @@ impl Quota {
         Ok(permit)
     }
 
-    fn lock_counts(&self) -> MutexGuard<'_, HeldCounts> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    /// True while all together hold at most `amount`. Takes no lock.
+    pub(crate) fn holds_little(&self, amount: usize) -> bool {
+        self.total.load(Ordering::Relaxed) <= amount
+    }
+
+    fn lock_counts(&self) -> MutexGuard<'_, HashMap<Holder, usize>> {
+        self.by_holder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,19 +101,20 @@ impl Permit {
     /// Takes `more` besides. Fails without a change when that is too much.
     pub fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         let mut held = self.quota.lock_counts();
-        let own = self.holder.and_then(|holder| held.by_holder.get(&holder)).copied();
+        let own = self.holder.and_then(|holder| held.get(&holder)).copied();
         let own = own.unwrap_or_default().saturating_add(more);
         if self.holder.is_some() && own > self.quota.share {
             return Err(Exhausted::Share);
         }
-        let free = self.quota.limit.saturating_sub(held.total);
+        let total = self.quota.total.load(Ordering::Relaxed);
+        let free = self.quota.limit.saturating_sub(total);
         let is_for_others = self.quota.is_fair && self.holder.is_some() && own > free / 2;
         if more > free || is_for_others {
             return Err(Exhausted::All);
         }
-        held.total += more;
+        self.quota.total.store(total + more, Ordering::Relaxed);
         if let Some(holder) = self.holder {
-            held.by_holder.insert(holder, own);
+            held.insert(holder, own);
         }
         self.amount += more;
         Ok(())
@@ -119,12 +124,13 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let mut held = self.quota.lock_counts();
-        held.total = held.total.saturating_sub(self.amount);
+        let total = self.quota.total.load(Ordering::Relaxed).saturating_sub(self.amount);
+        self.quota.total.store(total, Ordering::Relaxed);
         let Some(holder) = self.holder else { return };
-        if let Some(own) = held.by_holder.get_mut(&holder) {
+        if let Some(own) = held.get_mut(&holder) {
             *own = own.saturating_sub(self.amount);
             if *own == 0 {
-                held.by_holder.remove(&holder);
+                held.remove(&holder);
             }
         }
     }

@@ -97,7 +97,7 @@ impl Store {
         org: OrgId,
         id: ApprovalId,
     ) -> Result<Option<StoredApproval>, StoreError> {
-        let row: Option<StoredRow> = read!(self, org, |conn| find!(conn, FIND => org, id));
+        let row: Option<StoredRow> = read!(self, unqueued org, |conn| find!(conn, FIND => org, id));
         row.map(StoredRow::read).transpose()
     }
 
@@ -111,7 +111,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<StoredApproval>, StoreError> {
         let row: Option<StoredRow> =
-            read!(self, org, |conn| find!(conn, FIND_OF_CALL => org, digest, now));
+            read!(self, unqueued org, |conn| find!(conn, FIND_OF_CALL => org, digest, now));
         row.map(StoredRow::read).transpose()
     }
 
@@ -123,7 +123,7 @@ impl Store {
         principal: PrincipalId,
         now: Timestamp,
     ) -> Result<u32, StoreError> {
-        let count: i64 = read!(self, org, |conn| {
+        let count: i64 = read!(self, unqueued org, |conn| {
             one!(
                 conn, scalar "SELECT COUNT(*) FROM approvals WHERE org_id = $1 AND principal_id = $2 \
                  AND status = 'pending' AND expires_at > $3"

@@ -43,7 +43,11 @@ pub use self::{
 use async_recursion::async_recursion as boxed;
 use std::{fs::OpenOptions, io, path::Path, sync::Arc};
 
-use portcullis_core::{clock::Timestamp, id::EventId};
+use portcullis_core::{
+    clock::Timestamp,
+    id::{EventId, OrgId},
+};
+use portcullis_lanes::{FairLimits, FairSlot, FairSlots};
 use sqlx::{
     ConnectOptions, Connection, PgPool, SqliteConnection, SqlitePool,
     sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
@@ -59,6 +63,8 @@ use crate::{
 /// Connections that read SQLite at the same time, at most: each has a thread and a copy of the schema,
 /// and what it reads comes from memory, so more of them would wait for processors.
 const SQLITE_READERS: u32 = 4;
+/// Reads of orgs that wait for their turns, at most; of more, those of the org with the longest queue are refused.
+const WAITING_READS: usize = 1_024;
 
 /// The database of an installation. Clones share the connections.
 #[derive(Debug, Clone)]
@@ -67,6 +73,8 @@ pub struct Store {
     /// Rows that could not be read and were not reported yet.
     pub(crate) unreadable: Arc<Unreadable>,
     pub(crate) row_key: RowKey,
+    /// Turns of orgs to read.
+    reads: Arc<FairSlots<OrgId>>,
     /// Promise of the configuration about commits.
     sync: Sync,
 }
@@ -116,8 +124,20 @@ impl Store {
             db,
             unreadable: Arc::default(),
             row_key: settings.row_key.clone(),
+            reads: Arc::new(FairSlots::new(reads_of_orgs(settings))),
             sync: settings.sync,
         })
+    }
+
+    /// A turn of the org to read; none is needed for the installation.
+    pub(crate) async fn turn_to_read(
+        &self,
+        scope: Scope,
+    ) -> Result<Option<FairSlot<OrgId>>, StoreError> {
+        match scope {
+            Scope::Org(org) => self.reads.take(org).await.map(Some).ok_or(StoreError::Crowded),
+            Scope::Installation => Ok(None),
+        }
     }
 
     /// Opens the database if it is there and has the schema of this build: nothing is made and nothing is
@@ -227,6 +247,18 @@ async fn schema_of(settings: &DatabaseSettings) -> Result<Schema, StoreError> {
     }
 }
 
+/// Reads of orgs at once: three quarters of the connections that read. Calls, changes and the installation find the
+/// rest, however many lists are asked for.
+fn reads_of_orgs(settings: &DatabaseSettings) -> FairLimits {
+    let connections = match &settings.url.0 {
+        Target::Sqlite(_) => settings.connections.clamp(1, SQLITE_READERS),
+        Target::Postgres(_) => settings.connections.max(2),
+    };
+    let slots = (connections - connections.div_ceil(4)).max(1);
+    let slots = usize::try_from(slots).unwrap_or(usize::MAX);
+    FairLimits { slots, reserve: slots / 3, waiting: WAITING_READS, patience: settings.wait }
+}
+
 /// Makes the file, empty, unless there is one: readable by its owner only. The files that `SQLite`
 /// makes beside it have the mode of this one.
 fn make_private(path: &Path) -> io::Result<()> {
@@ -317,7 +349,10 @@ pub(crate) struct NewSeal {
 }
 
 /// Runs the body with a connection for reading, within the scope of an org or, by that word, of
-/// the installation.
+/// the installation. Reads of orgs take turns, so that one that asks for many lists at once leaves
+/// connections to others; what calls and the seals of the log wait for is read `unqueued`.
+///
+/// **Invariant:** no body reads by this macro itself: it would wait for a turn while it has one.
 macro_rules! read {
     (@within $store:expr, $scope:expr, |$conn:ident| $body:expr) => {
         match &$store.db {
@@ -335,9 +370,14 @@ macro_rules! read {
     ($store:expr, installation, |$conn:ident| $body:expr) => {
         $crate::db::read!(@within $store, $crate::db::Scope::Installation, |$conn| $body)
     };
-    ($store:expr, $org:expr, |$conn:ident| $body:expr) => {
+    ($store:expr, unqueued $org:expr, |$conn:ident| $body:expr) => {
         $crate::db::read!(@within $store, $crate::db::Scope::from($org), |$conn| $body)
     };
+    ($store:expr, $org:expr, |$conn:ident| $body:expr) => {{
+        let scope = $crate::db::Scope::from($org);
+        let _turn = $store.turn_to_read(scope).await?;
+        $crate::db::read!(@within $store, scope, |$conn| $body)
+    }};
 }
 
 /// Runs the body in a transaction that may write, within the scope of an org or, by that word, of

@@ -10,6 +10,9 @@ pub enum StoreError {
     /// The database cannot be reached, is busy or refused to write. Nothing was changed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// Too many reads of the org wait for their turns. Nothing was read.
+    #[error("the org reads too much at once")]
+    Crowded,
     /// The answer to a commit did not arrive: the change may or may not have been made.
     #[error("the database may or may not have written: {0}")]
     OutcomeUnknown(String),
@@ -55,9 +58,13 @@ impl StoreError {
     }
 }
 
-/// The answer to a caller says only that the store failed; the log of the node says how.
+/// The answer to a caller says only that the store failed, or that its org asks for too much; the log of the node says
+/// how it failed.
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
+        if matches!(error, StoreError::Crowded) {
+            return Self::Unavailable { reason: Unavailable::Overloaded };
+        }
         error.log();
         Self::Unavailable { reason: Unavailable::Store }
     }
@@ -68,7 +75,8 @@ impl StoreError {
     pub(crate) fn of_commit(error: impl Into<Self>) -> Self {
         match error.into() {
             Self::Unavailable(reason) => Self::OutcomeUnknown(reason),
-            other @ (Self::OutcomeUnknown(_)
+            other @ (Self::Crowded
+            | Self::OutcomeUnknown(_)
             | Self::Conflict(_)
             | Self::Corrupt(_)
             | Self::NewerSchema { .. }

@@ -50,7 +50,7 @@ impl Store {
         digest: &str,
         now: Timestamp,
     ) -> Result<Option<KnownKey>, StoreError> {
-        let row: Option<KeyRow> = read!(self, org, |conn| {
+        let row: Option<KeyRow> = read!(self, unqueued org, |conn| {
             find!(
                 conn, "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
                  WHERE org_id = $1 AND digest = $2 AND expires_at > $3"

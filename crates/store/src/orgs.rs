@@ -91,7 +91,7 @@ impl Store {
     #[boxed]
     pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
         let row: Option<OrgRow> =
-            read!(self, id, |conn| find!(conn, "SELECT * FROM orgs WHERE id = $1" => id));
+            read!(self, unqueued id, |conn| find!(conn, "SELECT * FROM orgs WHERE id = $1" => id));
         row.map(OrgRow::read).transpose()
     }
 

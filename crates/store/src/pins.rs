@@ -114,7 +114,7 @@ impl Store {
         let mut after = format!("{provider}:");
         let end = format!("{provider};");
         loop {
-            let rows: Vec<Found<PinRow>> = read!(self, org, |conn| {
+            let rows: Vec<Found<PinRow>> = read!(self, unqueued org, |conn| {
                 all!(conn, OF_PROVIDER => scope_text(org), &after, &end,
                     i64::try_from(PAGE).unwrap_or(i64::MAX))
             });
@@ -162,7 +162,7 @@ impl Store {
         tool: &ToolId,
     ) -> Result<Accepted, StoreError> {
         let row: Result<Option<TextRow>, StoreError> = async {
-            Ok(read!(self, org, |conn| find!(conn, TEXTS => scope_text(org), tool.as_str())))
+            Ok(read!(self, unqueued org, |conn| find!(conn, TEXTS => scope_text(org), tool.as_str())))
         }
         .await;
         match row {

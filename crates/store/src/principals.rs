@@ -160,7 +160,7 @@ impl Store {
         org: OrgId,
         id: PrincipalId,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, org, |conn| {
+        let row: Option<PrincipalRow> = read!(self, unqueued org, |conn| {
             find!(conn, "SELECT * FROM principals WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(PrincipalRow::read).transpose()

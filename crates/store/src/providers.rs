@@ -253,7 +253,7 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = read!(self, org, |conn| {
+        let row: Option<ProviderRow> = read!(self, unqueued org, |conn| {
             find!(conn, "SELECT * FROM providers WHERE org_id = $1 AND id = $2" => org, id)
         });
         row.map(ProviderRow::read).transpose()

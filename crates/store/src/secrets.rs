@@ -96,7 +96,7 @@ impl Store {
         row: &str,
         field: &str,
     ) -> Result<Option<SealedSecret>, StoreError> {
-        let found: Option<SecretRow> = read!(self, owner(org)?, |conn| {
+        let found: Option<SecretRow> = read!(self, unqueued owner(org)?, |conn| {
             find!(
                 conn, "SELECT * FROM secrets \
                  WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4"

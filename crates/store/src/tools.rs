@@ -99,7 +99,7 @@ impl Store {
         org: OrgId,
         digest: &str,
     ) -> Result<Option<String>, StoreError> {
-        let found = read!(self, org, |conn| {
+        let found = read!(self, unqueued org, |conn| {
             find!(
                 conn, scalar "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2" =>
                 org, digest

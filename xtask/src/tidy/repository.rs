@@ -14,18 +14,13 @@ pub(crate) struct File {
 }
 
 impl File {
-    /// Returns true for Rust source.
     pub(crate) fn is_rust(&self) -> bool {
-        self.has_extension("rs")
+        Path::new(&self.path).extension().is_some_and(|extension| extension == "rs")
     }
 
-    /// Returns true for a document.
-    pub(crate) fn is_markdown(&self) -> bool {
-        self.has_extension("md")
-    }
-
-    fn has_extension(&self, extension: &str) -> bool {
-        Path::new(&self.path).extension().is_some_and(|found| found == extension)
+    /// Returns true for a file of tests, which is all tests.
+    pub(crate) fn is_test(&self) -> bool {
+        self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
     }
 }
 

@@ -1,9 +1,9 @@
-//! "Only" rules: what only some places may name.
+//! "Only" rules: what only some places may name. Clocks are a rule of clippy.toml.
 
 use super::{
     Violation,
     code::before_tests,
-    paths::{Named, code_of, named},
+    paths::{code_of, named},
     repository::{File, Repository},
 };
 
@@ -15,7 +15,7 @@ struct Wall {
     remedy: &'static str,
 }
 
-const WALLS: [Wall; 5] = [
+const WALLS: [Wall; 4] = [
     Wall {
         patterns: &["sqlx"],
         only: &["crates/store/"],
@@ -43,21 +43,9 @@ const WALLS: [Wall; 5] = [
         ],
         remedy: "only upstream starts processes: ask it",
     },
-    Wall {
-        patterns: &["SystemTime::now", "std::time::Instant::now"],
-        only: &[
-            "crates/gateway/src/boot/system.rs",
-            "crates/testkit/",
-            "crates/bench/",
-            "xtask/",
-            CORE_BENCHES,
-            GATEWAY_TESTS,
-        ],
-        remedy: "only boot makes clocks: take a `Clock`",
-    },
 ];
 
-/// Benches measure time and unpack archives; nothing else of core does.
+/// Benches unpack archives; nothing else of core starts a program.
 const CORE_BENCHES: &str = "crates/core/benches/";
 const GATEWAY_TESTS: &str = "crates/gateway/tests/";
 
@@ -69,7 +57,6 @@ pub(crate) fn check(repository: &Repository) -> Vec<Violation> {
 fn check_file(file: &File) -> Vec<Violation> {
     let code = code_of(before_tests(&file.text));
     let paths = named(&code);
-    let own_instant = paths.iter().any(|path| path.contains("std::time::Instant"));
     let mut found = Vec::new();
     for wall in WALLS.iter().filter(|wall| !wall.only.iter().any(|p| file.path.starts_with(p))) {
         for path in &paths {
@@ -79,23 +66,7 @@ fn check_file(file: &File) -> Vec<Violation> {
             }
         }
     }
-    if own_instant && file.path.starts_with("crates/") {
-        found.extend(bare_instants(file, &paths));
-    }
     found
-}
-
-/// `Instant::now` in a file that imports the one of `std`, which the patterns cannot see.
-fn bare_instants(file: &File, paths: &[Named<'_>]) -> Vec<Violation> {
-    let Some(wall) = WALLS.last().filter(|w| !w.only.iter().any(|p| file.path.starts_with(p)))
-    else {
-        return Vec::new();
-    };
-    paths
-        .iter()
-        .filter(|path| path.segments == ["Instant", "now"])
-        .map(|path| Violation::new(&file.path, path.line, "names `Instant::now`", wall.remedy))
-        .collect()
 }
 
 #[cfg(test)]
@@ -131,17 +102,6 @@ mod tests {
     #[test]
     fn an_exit_status_is_not_a_process() {
         assert!(lines("crates/gateway/src/main.rs", "use std::process::ExitCode;").is_empty());
-    }
-
-    #[test]
-    fn clocks_are_made_in_boot_only() {
-        let bare = "use std::time::Instant;\nfn f() { Instant::now(); }\n";
-
-        assert_eq!(lines("crates/app/src/a.rs", bare), [2]);
-        assert_eq!(lines("crates/core/src/a.rs", "let a = std::time::SystemTime::now();"), [1]);
-        assert!(lines("crates/gateway/src/boot/system.rs", bare).is_empty());
-        let tokio = "use tokio::time::Instant;\nfn f() { Instant::now(); }\n";
-        assert!(lines("crates/app/src/a.rs", tokio).is_empty());
     }
 
     #[test]

@@ -2,14 +2,13 @@
 //! for the list, while another org makes plain calls. The figures are what those wait, and the processor
 //! time of the gateway.
 
-use std::{num::NonZeroU32, sync::Arc};
+use std::sync::Arc;
 
 use portcullis_core::{
     approval::{Approval, ApprovalTerms, AskingPolicy, BoundTool, NewApproval, Requester},
     audit::{Actor, Detached, Event, EventType, Outcome},
     clock::Clock as _,
     id::{ApprovalId, EventId, Ids, OrgId, PrincipalId, PrincipalKind, ProviderId},
-    principal::Plan,
     refusal::Executed,
 };
 use portcullis_store::{
@@ -29,7 +28,6 @@ use crate::{
     client::get,
     gateway::Installation,
     machine::{SystemClock, SystemRandom},
-    people,
     upstream::Upstream,
 };
 
@@ -39,8 +37,6 @@ const APPROVALS: usize = 2_000;
 const INPUT: usize = 60 << 10;
 /// Longest time that one of them takes to be written.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Limits of the org in a minute: it may ask as often as it likes.
-const LIMIT: NonZeroU32 = NonZeroU32::MAX;
 const IDS: Ids<'static> = Ids { clock: &SystemClock, random: &SystemRandom };
 
 /// Prints what others notice of the lists, and whether the goal holds.
@@ -64,12 +60,10 @@ async fn fill(installation: &Installation) -> Result<String, Failure> {
         sync: Sync::ProcessCrash,
         ..DatabaseSettings::new(url, installation.row_key()?)
     };
+    let org = installation.org("attacker").await?;
+    let token = installation.token_of("attacker", &org, "approvals:read").await?;
+    let org: OrgId = org.parse()?;
     let store = Store::open(&settings).await?;
-    let org =
-        people::org(&store, "attacker", Plan::Enterprise { requests: LIMIT, invocations: LIMIT })
-            .await?;
-    let service = people::service(&store, org).await?;
-    let token = people::token(&store, org, service).await?;
     let audit = AuditSettings::new("bench".to_owned());
     let (writer, task) = AuditWriter::new(store.clone(), Arc::new(SystemClock), audit);
     let mut tasks = JoinSet::new();

@@ -2,7 +2,7 @@
 
 use std::{
     fmt::{self, Write},
-    iter,
+    io, iter, mem,
     panic::AssertUnwindSafe,
     sync::Arc,
 };
@@ -13,8 +13,8 @@ use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Version, header},
     response::{IntoResponse, Response},
 };
-use bytes::BytesMut;
-use futures_util::FutureExt;
+use bytes::{Bytes, BytesMut};
+use futures_util::{FutureExt, stream};
 use portcullis_app::PresentedProof;
 use portcullis_core::{
     clock::Timestamp,
@@ -32,7 +32,9 @@ use crate::{
     outcome::{Outcome, insert},
     proof,
     routes::spec::{Access, RouteSpec, Words},
-    scim, traces,
+    scim,
+    strangers::overloaded,
+    traces,
 };
 
 // Named once, so that no answer spells them out again.
@@ -60,6 +62,7 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
     let exchange = Arc::new(Exchange::begin(gateway, spec, arrival.connection, &request));
     let expects = request.headers().contains_key(header::EXPECT);
     let streamed = request.version() >= Version::HTTP_2;
+    let is_safe = request.method().is_safe();
     let page = spec
         .is_open_to_pages()
         .then(|| cors::allowed_origin(&gateway.mcp.guard, request.headers()))
@@ -84,7 +87,7 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
             response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    finish(gateway, &exchange, &counted, &mut response, outcome).await;
+    finish(gateway, &exchange, &counted, &mut response, outcome, is_safe).await;
     if let Some(page) = page {
         cors::expose(page, response.headers_mut());
     }
@@ -98,6 +101,7 @@ async fn finish(
     counted: &metrics::Route,
     response: &mut Response,
     outcome: Option<Outcome>,
+    is_safe: bool,
 ) {
     let refusal = outcome.as_ref().and_then(Outcome::refusal);
     if let Some(refusal) = refusal.filter(|refusal| refusal.http_status() == 403) {
@@ -111,6 +115,7 @@ async fn finish(
             write(gateway, exchange, outcome, response).await
         }
     };
+    let outcome = charge(gateway, exchange, response, outcome, is_safe).await;
     if let Some(nonce) = exchange.proof().and_then(PresentedProof::offered_nonce) {
         insert(response.headers_mut(), proof::NONCE, nonce);
     }
@@ -158,6 +163,32 @@ async fn write(
     }
     headers.remove(header::CONTENT_LENGTH);
     *response.body_mut() = body;
+    outcome
+}
+
+/// Charges a large answer to its org. One for which there is no room is refused with 503 if its
+/// request changed nothing, and cut off otherwise, like one whose connection broke.
+async fn charge(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    response: &mut Response,
+    outcome: Option<Outcome>,
+    is_safe: bool,
+) -> Option<Outcome> {
+    let Some(org) = exchange.org() else { return outcome };
+    match gateway.known.charge_answer(org, mem::take(response.body_mut())) {
+        Ok(body) => *response.body_mut() = body,
+        Err(_) if is_safe => {
+            let refused = Outcome::from(overloaded());
+            response.headers_mut().remove(header::ETAG);
+            refused.set_headers(response.headers_mut());
+            return write(gateway, exchange, refused, response).await;
+        }
+        Err(_) => {
+            let cut = Err::<Bytes, _>(io::Error::from(io::ErrorKind::OutOfMemory));
+            *response.body_mut() = Body::from_stream(stream::iter([cut]));
+        }
+    }
     outcome
 }
 

@@ -52,13 +52,12 @@ impl Keys {
 }
 
 fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure> {
-    let file = match file {
-        Some(file) => file,
-        None => {
-            let config = installation.config()?;
-            installation.warn_if_unconfigured(&config);
-            config.key_file()
-        }
+    let file = if let Some(file) = file {
+        file
+    } else {
+        let config = installation.config()?;
+        installation.warn_if_unconfigured(&config);
+        config.key_file()
     };
     let shown = file.display().to_string();
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());

@@ -9,6 +9,8 @@ use memchr::memchr2;
 
 /// Bytes that are kept of a line. The lines that are read, which have to be exact, are shorter.
 const KEPT: usize = 64;
+/// The largest length of a body that the parser behind takes for one.
+const LONGEST_BODY: u64 = u64::MAX - 2;
 
 /// A place in the stream at which no parser may read on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +176,9 @@ fn body_length(line: &[u8]) -> Result<Option<Length>, BrokenLine> {
         it if it.eq_ignore_ascii_case(b"transfer-encoding") => {
             value.eq_ignore_ascii_case(b"chunked").then_some(Length::Chunked)
         }
-        it if it.eq_ignore_ascii_case(b"content-length") => decimal(value).map(Length::Known),
+        it if it.eq_ignore_ascii_case(b"content-length") => {
+            decimal(value).filter(|length| *length <= LONGEST_BODY).map(Length::Known)
+        }
         _ => return Ok(None),
     };
     length.map(Some).ok_or(BrokenLine)
@@ -279,6 +283,8 @@ mod tests {
             "Content-Length: 0x3",
             "Content-Length: ٣",
             "Content-Length:",
+            "Content-Length: 18446744073709551614",
+            "Content-Length: 18446744073709551615",
             "Content-Length: 18446744073709551616",
             "Content-Length: 3\nX: y",
             "X: y\nContent-Length: 3",

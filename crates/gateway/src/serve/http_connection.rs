@@ -7,7 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -28,7 +28,9 @@ use hyper::{
 use hyper_util::rt::TokioTimer;
 use metrics::Gauge;
 use portcullis_faces::{
-    connection::{Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, heads, waiting},
+    connection::{
+        Arrival, Connection, IdleTime, InFlight, MAX_STREAMS, Streaming, Unsent, heads, waiting,
+    },
     quota::Quota,
 };
 use tokio::{
@@ -167,7 +169,8 @@ impl HttpConnection {
                 answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             drop((head, in_flight));
-            Ok(answer.map(|body| watched(body, connection)))
+            let unsent = streamed.then(|| Unsent::begin(Arc::clone(&connection)));
+            Ok(answer.map(|body| watched(body, connection, unsent)))
         }
     }
 }
@@ -225,18 +228,27 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
     }
 }
 
-/// A body of unknown length, such as a file that is being read or a stream of events: as long as the
-/// client takes what there is, or there is nothing to take yet, the connection is not silent.
+/// The body of an answer over HTTP/2, or one of unknown length, such as a file that is being read or
+/// a stream of events: as long as the client takes what there is, or there is nothing to take yet,
+/// the connection is not silent.
 struct WatchedBody {
     body: Body,
+    /// What was read of it and is not handed on yet.
+    rest: Bytes,
     streaming: Streaming,
+    /// Over HTTP/2, where each answer has a window of its own.
+    unsent: Option<Unsent>,
 }
 
-fn watched(body: Body, connection: Arc<Connection>) -> Body {
-    if body.size_hint().exact().is_some() {
+/// Bytes of an answer over HTTP/2 that are one step of its progress.
+const PART: usize = 16 << 10;
+
+fn watched(body: Body, connection: Arc<Connection>, unsent: Option<Unsent>) -> Body {
+    if body.is_end_stream() || (unsent.is_none() && body.size_hint().exact().is_some()) {
         return body;
     }
-    Body::new(WatchedBody { body, streaming: Streaming::begin(connection) })
+    let streaming = Streaming::begin(connection);
+    Body::new(WatchedBody { body, rest: Bytes::new(), streaming, unsent })
 }
 
 impl HttpBody for WatchedBody {
@@ -244,20 +256,44 @@ impl HttpBody for WatchedBody {
     type Error = axum::Error;
 
     fn poll_frame(
-        mut self: Pin<&mut Self>,
+        self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = Pin::new(&mut self.body).poll_frame(context);
-        self.streaming.note(&frame);
-        frame
+        let Self { body, rest, streaming, unsent } = self.get_mut();
+        if rest.is_empty() {
+            let frame = Pin::new(body).poll_frame(context);
+            streaming.note(&frame);
+            let Some(unsent) = unsent else { return frame };
+            unsent.note(&frame);
+            match ready!(frame) {
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => *rest = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+                ended @ (Some(Err(_)) | None) => return Poll::Ready(ended),
+            }
+        } else {
+            streaming.note(&Poll::Ready(()));
+        }
+        let part = rest.split_to(rest.len().min(PART));
+        Poll::Ready(Some(Ok(Frame::data(match unsent {
+            Some(unsent) => unsent.part(part),
+            None => part,
+        }))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let mut hint = self.body.size_hint();
+        let rest = u64::try_from(self.rest.len()).unwrap_or(u64::MAX);
+        if let Some(upper) = hint.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint.set_lower(hint.lower().saturating_add(rest));
+        hint
     }
 }
 

@@ -1,5 +1,6 @@
 //! The stream of a connection as hyper reads and writes it: behind what was read before, without what
-//! breaks the framing of HTTP/1, and with a note of what its client has not taken yet.
+//! breaks the framing of HTTP/1, no more of HTTP/2 at once than others can wait for, and with a note
+//! of what its client has not taken yet.
 
 use std::{
     io::{self, IoSlice},
@@ -41,9 +42,10 @@ pub(super) struct Wire<S> {
 
 /// The framing that a client keeps to.
 enum Guard {
-    /// The protocol is not known yet, or frames by itself.
+    /// The protocol is not known yet.
     Off,
     Http1(Box<Framing>),
+    Http2(Box<Frames>),
     /// A head broke it: this is still to be read, and nothing else.
     BrokenHead(&'static [u8]),
     /// A body broke it: the connection is of no use.
@@ -71,12 +73,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
                 Some(_) | None => Protocol::Http1,
             };
             self.ahead = Bytes::copy_from_slice(read);
-            if protocol == Protocol::Http1 {
-                self.guard = Guard::Http1(Box::new(Framing::new()));
-                if let Some(kept) = self.guard.check(read) {
-                    self.ahead = [read.get(..kept).unwrap_or_default(), BAD_REST].concat().into();
-                    self.guard = Guard::BrokenHead(&[]);
-                }
+            self.guard = match protocol {
+                Protocol::Http1 => Guard::Http1(Box::new(Framing::new())),
+                Protocol::Http2 => Guard::Http2(Box::default()),
+            };
+            if let Some(kept) = self.guard.check(read) {
+                self.ahead = [read.get(..kept).unwrap_or_default(), BAD_REST].concat().into();
+                self.guard = Guard::BrokenHead(&[]);
             }
             return Ok(Some(protocol));
         }
@@ -85,7 +88,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
 
 impl<S> Wire<S> {
     fn guarded(&mut self) -> GuardedStream<'_, S> {
-        GuardedStream { stream: self.stream.inner_mut(), guard: &mut self.guard }
+        let Self { stream, guard, connection, .. } = self;
+        GuardedStream { stream: stream.inner_mut(), guard, connection }
     }
 }
 
@@ -99,10 +103,90 @@ impl Guard {
     }
 }
 
+/// Bytes that are read of a connection with HTTP/2 before others of its thread get their turn: all
+/// frames that have arrived are handled at once, and a byte of compressed headers may cost as much as
+/// a hundred others.
+const READ_AT_ONCE: usize = 8 << 10;
+
+/// Length of what precedes the payload of a frame (RFC 9113 §4.1).
+const FRAME_HEAD: usize = 9;
+
+/// The frames of HTTP/2 as they are read.
+#[derive(Default)]
+struct Frames {
+    /// Bytes that were read since others had their turn.
+    at_once: usize,
+    head: u128,
+    head_length: usize,
+    /// Bytes of the frame's payload that are still to come.
+    payload: usize,
+    is_data: bool,
+}
+
+impl Frames {
+    fn poll_read<S: AsyncRead + Unpin>(
+        &mut self,
+        stream: &mut S,
+        connection: &Connection,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = READ_AT_ONCE.saturating_sub(self.at_once);
+        if room == 0 {
+            self.at_once = 0;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let room = room.min(buffer.remaining());
+        let mut read = ReadBuf::new(buffer.initialize_unfilled_to(room));
+        let polled = Pin::new(stream).poll_read(context, &mut read);
+        if polled.is_pending() {
+            self.at_once = 0;
+        }
+        ready!(polled)?;
+        let besides_data = self.count_besides_data(read.filled());
+        let count = read.filled().len();
+        buffer.advance(count);
+        self.at_once += count;
+        if connection.takes_frames(besides_data) {
+            Poll::Ready(Ok(()))
+        } else {
+            Poll::Ready(Err(io::ErrorKind::QuotaExceeded.into()))
+        }
+    }
+
+    /// Number of these bytes that are no payload of DATA.
+    fn count_besides_data(&mut self, mut bytes: &[u8]) -> usize {
+        let mut count = 0;
+        while !bytes.is_empty() {
+            let in_payload = self.payload > 0;
+            let wanted = if in_payload { self.payload } else { FRAME_HEAD - self.head_length };
+            let (now, later) = bytes.split_at(wanted.min(bytes.len()));
+            bytes = later;
+            if in_payload {
+                self.payload -= now.len();
+                count += if self.is_data { 0 } else { now.len() };
+                continue;
+            }
+            count += now.len();
+            self.head = now.iter().fold(self.head, |head, byte| (head << 8) | u128::from(*byte));
+            self.head_length += now.len();
+            if self.head_length == FRAME_HEAD {
+                // 24 bits of length and 8 of type come before flags and stream.
+                self.payload = usize::try_from(self.head >> 48).unwrap_or(usize::MAX);
+                self.is_data = (self.head >> 40) & 0xff == 0;
+                (self.head, self.head_length) = (0, 0);
+            }
+        }
+        count
+    }
+}
+
 /// A stream as it is read: up to the first byte that breaks its framing.
 struct GuardedStream<'a, S> {
     stream: &'a mut S,
     guard: &'a mut Guard,
+    connection: &'a Connection,
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
@@ -111,7 +195,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, guard } = self.get_mut();
+        let Self { stream, guard, connection } = self.get_mut();
+        if let Guard::Http2(frames) = guard {
+            return frames.poll_read(stream, connection, context, buffer);
+        }
         let before = buffer.filled().len();
         if let Guard::Off | Guard::Http1(_) = guard {
             ready!(Pin::new(stream).poll_read(context, buffer))?;
@@ -128,7 +215,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
             Guard::BrokenBody if buffer.filled().len() == before => {
                 return Poll::Ready(Err(io::ErrorKind::InvalidData.into()));
             }
-            Guard::BrokenBody | Guard::Off | Guard::Http1(_) => {}
+            Guard::BrokenBody | Guard::Off | Guard::Http1(_) | Guard::Http2(_) => {}
         }
         Poll::Ready(Ok(()))
     }
@@ -231,5 +318,45 @@ mod tests {
         assert_eq!(detect(&[b"PRI"]).await, (http1, Bytes::from_static(b"PRI")));
         assert_eq!(detect(&[]).await, (None, Bytes::new()));
         assert_eq!(detect(&[b"G /\nx"]).await, (http1, Bytes::from_static(BAD_REST)));
+    }
+
+    #[test]
+    fn what_is_no_data_is_counted_however_it_comes() {
+        let frame = |kind: u8, payload: &[u8]| {
+            let length = u8::try_from(payload.len()).unwrap();
+            [&[0, 0, length, kind, 0, 0, 0, 0, 1][..], payload].concat()
+        };
+        let bytes =
+            [frame(6, b"12345678"), frame(0, b"body"), frame(0, b""), frame(1, b"xy")].concat();
+
+        for step in 1..=bytes.len() {
+            let mut frames = Frames::default();
+            let parts = bytes.chunks(step);
+            let counted: usize = parts.map(|part| frames.count_besides_data(part)).sum();
+
+            assert_eq!(counted, bytes.len() - "body".len(), "{step} bytes at a time");
+        }
+    }
+
+    #[tokio::test]
+    async fn others_get_their_turn_while_frames_of_one_connection_are_read() {
+        let (mut client, mut server) = tokio::io::duplex(4 * READ_AT_ONCE);
+        client.write_all(&vec![0; 3 * READ_AT_ONCE]).await.unwrap();
+        let connection = Connection::new(SocketAddr::from((Ipv4Addr::LOCALHOST, 1)), Use::All);
+        let mut guard = Guard::Http2(Box::default());
+        let mut read = Vec::new();
+
+        std::future::poll_fn(|context| {
+            let mut room = vec![0; 4 * READ_AT_ONCE];
+            let mut buffer = ReadBuf::new(&mut room);
+            let mut stream =
+                GuardedStream { stream: &mut server, guard: &mut guard, connection: &connection };
+            while Pin::new(&mut stream).poll_read(context, &mut buffer).is_ready() {}
+            read.push(buffer.filled().len());
+            if read.len() == 3 { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+
+        assert_eq!(read, [READ_AT_ONCE; 3]);
     }
 }

@@ -1,6 +1,7 @@
 //! Clients that are slow, silent, many, or speak HTTP/2.
 
 mod addresses;
+mod frames;
 mod framing;
 mod kept;
 mod known;

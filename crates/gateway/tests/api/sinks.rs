@@ -363,6 +363,31 @@ async fn refused_events_of_one_org_in_a_row_hold_up_no_other_org_and_are_set_asi
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_event_at_which_a_receiver_fails_holds_up_the_log_of_its_own_org_only() {
+    let receiver = Receiver::start().await;
+    receiver.be(Manner::RefusesWith(500, TRACE));
+    let config = otlp(&receiver);
+    let (gateway, who) = serve(gateway().config(&config).env("SIEM_TOKEN", "x").sample());
+    let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let path = "/v1/mcps/sample:create_note/invoke";
+    let request = gateway.json(&who, path, r#"{"input":{"title":"a","text":"b"}}"#);
+    let trace = format!("00-{TRACE}-00f067aa0ba902b7-01");
+    gateway.send(request.header("traceparent", trace)).await.ok();
+
+    for _ in 0..4 {
+        let last = call(&gateway, &other).await;
+        let all = until_told(&last, || received(&receiver)).await;
+        assert_no_gap(&sequences(&all, &other.org));
+    }
+
+    receiver.be(Manner::Takes);
+    let last = call(&gateway, &who).await;
+    let all = until_told(&last, || received(&receiver)).await;
+    assert_no_gap(&sequences(&all, &who.org));
+    until_counted(&gateway, "rejected_total", || 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sink_that_is_declared_wrong_is_refused_and_the_wrong_is_named() {
     for (sink, wanted) in [
         ("name = \"a\"\ntype = \"syslog\"", "syslog"),

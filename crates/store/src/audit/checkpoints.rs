@@ -114,7 +114,7 @@ impl Store {
         org: OrgId,
         kind: CheckpointKind,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
-        let row: Option<CheckpointRow> = read!(self, org, |conn| {
+        let row: Option<CheckpointRow> = read!(self, unqueued org, |conn| {
             sqlx::query_as(FIND)
                 .bind(org.to_string())
                 .bind(kind.as_str())

@@ -123,7 +123,7 @@ impl Store {
     /// may be there.
     #[boxed]
     pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
-        let size: Option<i64> = read!(self, org, |conn| {
+        let size: Option<i64> = read!(self, unqueued org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_pruned WHERE org_id = $1")
                 .bind(org.to_string())
                 .fetch_optional(&mut *conn)

@@ -323,7 +323,7 @@ impl Store {
     /// Number of sealed events of the org: the sequence of the next one.
     #[boxed]
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
-        let size = read!(self, org, |conn| {
+        let size = read!(self, unqueued org, |conn| {
             sqlx::query_scalar("SELECT size FROM audit_heads WHERE org_id = $1")
                 .bind(org.to_string())
                 .fetch_optional(&mut *conn)

@@ -80,7 +80,7 @@ impl Store {
         ids: impl IntoIterator<Item = TileId>,
     ) -> Result<Tiles, StoreError> {
         let id = org.to_string();
-        Ok(read!(self, org, |conn| read_tiles!(conn, &id, ids)))
+        Ok(read!(self, unqueued org, |conn| read_tiles!(conn, &id, ids)))
     }
 }
 

@@ -1,9 +1,16 @@
 //! Orgs and their plans.
 
-use std::num::NonZeroU32;
+use std::{
+    num::NonZeroU32,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use portcullis_core::principal::Plan;
 use portcullis_store::{Org, StoreError};
+use tokio::task::JoinSet;
 
 use crate::{
     database::{Database, on_both},
@@ -11,6 +18,35 @@ use crate::{
 };
 
 on_both! {
+    async fn an_org_that_lists_much_at_once_holds_up_neither_others_nor_its_calls(db: Database) {
+        let (busy, other) = (given::org(&db.store, 1).await, given::org(&db.store, 2).await);
+        let listed = Arc::new(AtomicUsize::new(0));
+        let mut lists = JoinSet::new();
+        for _ in 0..1_200 {
+            let (store, listed) = (db.store.clone(), Arc::clone(&listed));
+            lists.spawn(async move {
+                let found = store.list_principals(busy).await;
+                listed.fetch_add(usize::from(found.is_ok()), Ordering::SeqCst);
+                found
+            });
+        }
+        let store = db.store.clone();
+        let list = tokio::spawn(async move { store.list_principals(other).await });
+        let store = db.store.clone();
+        let call = tokio::spawn(async move { store.find_idempotency_key(busy, "x", NOW).await });
+
+        let (list, call) = (list.await.unwrap(), call.await.unwrap());
+        let before = listed.load(Ordering::SeqCst);
+        let all = lists.join_all().await;
+
+        assert!(list.is_ok() && call.is_ok(), "{list:?} {call:?}");
+        assert!(before < 300, "they waited for {before} lists");
+        let refused = all.iter().filter(|it| matches!(it, Err(StoreError::Crowded))).count();
+        let answered = all.iter().filter(|it| it.is_ok()).count();
+        assert!(refused > 0 && answered > 900, "{refused} refused, {answered} answered");
+        assert_eq!(refused + answered, all.len());
+    }
+
     async fn an_org_reads_back_as_it_was_stored(db: Database) {
         let plan = Plan::Enterprise {
             requests: NonZeroU32::new(u32::MAX).unwrap(),

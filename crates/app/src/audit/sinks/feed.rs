@@ -1,6 +1,7 @@
 //! Feeding one sink: which logs it has not everything of, a batch of each in turn, and patience
 //! with a side that does not take them. A single event that the receiver refuses for good holds up
-//! neither other logs nor those behind it: it is set aside.
+//! neither other logs nor those behind it: it is set aside. A log at which the receiver fails in any
+//! other way rests alone while it takes others.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -42,6 +43,8 @@ const REFUSALS: u32 = 5;
 const OTHERS: u32 = 16;
 /// Time between two such offers.
 const OFFER: Duration = Duration::from_secs(5);
+/// Logs whose batches fail in a round before it ends, if the receiver takes none of any other.
+const MISSES: usize = 3;
 
 /// Feeds the sink until `stop`.
 pub(super) async fn run(audit: &Audit, settings: SinkSettings, stop: &CancellationToken) {
@@ -101,11 +104,16 @@ struct Troubled {
     batch: u32,
     refused: Option<RefusedEvent>,
     rests_until: Option<Instant>,
+    /// Failures in a row that were not about content.
+    missed: u32,
+    /// True if the receiver took events of other logs meanwhile.
+    fails_alone: bool,
 }
 
 impl Default for Troubled {
     fn default() -> Self {
-        Self { batch: BATCH, refused: None, rests_until: None }
+        let (refused, rests_until) = (None, None);
+        Self { batch: BATCH, refused, rests_until, missed: 0, fails_alone: false }
     }
 }
 
@@ -164,20 +172,60 @@ impl<'a> Feed<'a> {
         if let Some(at) = behind.iter().position(|log| Some(log.org_id) == last) {
             behind.rotate_left(at + 1);
         }
-        let (mut is_taking, mut refused) = (false, None);
+        // Those that fail come last, so that they hide no log that is taken.
+        behind.sort_by_key(|log| self.troubled.get(&log.org_id).map_or(0, |of| of.missed));
+        let took = self.took;
+        let (mut is_taking, mut refused, mut missed) = (false, None, Vec::new());
         for log in behind.iter().filter(|log| !self.rests(log)).collect::<Vec<_>>() {
             match self.forward_log(log, &behind).await {
                 Ok(()) => is_taking = true,
                 // What one org did holds up no other one.
                 Err(error) if error.is_about_content() => refused = refused.or(Some(error)),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    missed.push((log.org_id, error));
+                    if self.took == took && missed.len() >= MISSES {
+                        break;
+                    }
+                }
             }
         }
         self.idle = behind.is_empty().then(|| (sealed, Instant::now()));
+        let has_taken = self.took != took;
+        self.rest_missed(missed, has_taken)?;
         match refused {
             Some(error) if !is_taking => Err(error),
             Some(_) | None => Ok(is_taking),
         }
+    }
+
+    /// Lets logs rest longer and longer at which the receiver fails while it takes others. Fails with the first error
+    /// if it took nothing, and not only those logs failed.
+    fn rest_missed(
+        &mut self,
+        missed: Vec<(OrgId, SinkError)>,
+        has_taken: bool,
+    ) -> Result<(), SinkError> {
+        let mut fail_alone = true;
+        for (org, _) in &missed {
+            let of = self.troubled.entry(*org).or_default();
+            of.missed = of.missed.saturating_add(1);
+            fail_alone &= has_taken || of.fails_alone;
+        }
+        for (org, error) in missed {
+            if !fail_alone {
+                return Err(error);
+            }
+            let name = &self.settings.name;
+            counters::sink_failed(name);
+            let of = self.troubled.entry(org).or_default();
+            if !of.fails_alone {
+                tracing::warn!(sink = name, %org, %error, "a sink takes no events of this org's log");
+            }
+            of.fails_alone = true;
+            let pause = PAUSE.saturating_mul(2_u32.saturating_pow(of.missed)).min(LONGEST_PAUSE);
+            of.rests_until = Some(Instant::now() + error.pause(pause));
+        }
+        Ok(())
     }
 
     fn rests(&self, log: &Behind) -> bool {
@@ -207,7 +255,7 @@ impl<'a> Feed<'a> {
         }
         if let Some(of) = self.troubled.get_mut(&log.org_id) {
             of.batch = of.batch.saturating_mul(2).min(BATCH);
-            of.rests_until = None;
+            (of.rests_until, of.missed, of.fails_alone) = (None, 0, false);
             if of.batch == BATCH {
                 self.troubled.remove(&log.org_id);
             }

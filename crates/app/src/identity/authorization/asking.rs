@@ -5,7 +5,8 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::{EventType, checkpoint::hash_text},
     authorization::{
-        AuthorizationRequest, ClientRequest, Face, OAuthError, OAuthErrorCode, PersonTerms, Terms,
+        AuthorizationRequest, ClientKind, ClientRequest, Face, OAuthError, OAuthErrorCode,
+        PersonTerms, Terms,
     },
     id::ConsentId,
     oauth,
@@ -228,8 +229,8 @@ impl Authorization {
         self.back(request, Some(person), error).await.map(Way::Ended)
     }
 
-    /// Tells an error to the client. An address with a scheme of its own is opened by a program that nobody vouches
-    /// for unless the client is declared: only a person who let it in is sent there (RFC 9700 §4.11.2).
+    /// Tells an error to the client. For an address with a scheme of its own, and for a site of a client that
+    /// registered itself, nobody vouches: only a person who let the client in is sent there (RFC 9700 §4.11.2).
     async fn back(
         &self,
         request: &ClientRequest,
@@ -237,14 +238,19 @@ impl Authorization {
         error: OAuthError,
     ) -> Result<Step, Refusal> {
         let uri = request.redirect_uri();
-        if request.client().is_declared()
-            || uri.scheme().is_none()
-            || self.has_let_in(person, request).await?
-        {
-            let issuer = self.issuer().unwrap_or_default();
-            return Ok(Step::Redirect(request.failed(&error, issuer)));
+        let is_vouched_for = match request.client().reference().kind {
+            ClientKind::Declared => true,
+            ClientKind::MetadataDocument => uri.scheme().is_none(),
+            ClientKind::Registered => uri.scheme().is_none() && !uri.is_web(),
+        };
+        if is_vouched_for || self.has_let_in(person, request).await? {
+            return Ok(self.returned(request, &error));
         }
         Ok(Step::Told(error))
+    }
+
+    fn returned(&self, request: &ClientRequest, error: &OAuthError) -> Step {
+        Step::Redirect(request.failed(error, self.issuer().unwrap_or_default()))
     }
 
     async fn has_let_in(
@@ -327,6 +333,10 @@ impl Authorization {
     async fn deny(&self, asked: ConsentQuestion, origin: &Origin) -> Result<Step, Refusal> {
         self.record_denied(asked.request(), asked.person(), origin).await?;
         let error = OAuthError::new(OAuthErrorCode::AccessDenied, "the person said no");
+        if asked.redirect_uri().is_web() {
+            // The page showed where it leads, and the person answered.
+            return Ok(self.returned(asked.request(), &error));
+        }
         self.back(asked.request(), Some(asked.person()), error).await
     }
 

@@ -29,6 +29,8 @@ const WIDTH: u64 = 256;
 const HASH: usize = 32;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
+/// Most changed columns that are named before the walk ends.
+const MAX_COLUMNS: usize = 20;
 
 /// A difference between what a log is searched or proven by and its events.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -97,6 +99,13 @@ pub(super) enum IndexFault {
     Hidden(u64),
     #[error("the tree that is stored is not the one that was signed")]
     Root,
+    /// Changed columns, behind what ended the walk if that was something else.
+    #[error("{}", joined(.0))]
+    Several(Vec<IndexFault>),
+}
+
+fn joined(faults: &[IndexFault]) -> String {
+    faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
 }
 
 /// The part of a log that was verified as an export.
@@ -126,12 +135,39 @@ impl Shell {
         verified: VerifiedLog,
         kept: &BTreeMap<u64, Vec<Hash>>,
     ) -> Result<Result<Indexed, IndexFault>, StoreError> {
-        let VerifiedLog { first: kept_from, size, root } = verified;
         let removals = self.removals(org).await?;
-        if !removals.tell_of_events_before(kept_from) {
-            return Ok(Err(IndexFault::Hidden(kept_from)));
+        if !removals.tell_of_events_before(verified.first) {
+            return Ok(Err(IndexFault::Hidden(verified.first)));
         }
         let mut walk = Walk::new(removals)?;
+        let walked = self.walk(org, verified, kept, &mut walk).await?;
+        let walked = walked.and_then(|()| walk.removals.suffice());
+        let Walk { tree, found, columns: mut faults, .. } = walk;
+        let last = match walked {
+            Ok(()) => self.differing(org, tree.into_changed()).await?,
+            Err(fault) => Some(fault),
+        };
+        if let Some(last) = last {
+            faults.insert(0, last);
+        }
+        Ok(match faults.pop() {
+            None => Ok(found),
+            Some(fault) if faults.is_empty() => Err(fault),
+            Some(fault) => {
+                faults.push(fault);
+                Err(IndexFault::Several(faults))
+            }
+        })
+    }
+
+    /// Walks through the log to its end, or to a fault that is no changed column.
+    async fn walk(
+        &self,
+        org: OrgId,
+        VerifiedLog { first: kept_from, size, root }: VerifiedLog,
+        kept: &BTreeMap<u64, Vec<Hash>>,
+        walk: &mut Walk,
+    ) -> Result<Result<(), IndexFault>, StoreError> {
         for index in 0..size.div_ceil(WIDTH) {
             let first = index * WIDTH;
             let end = size.min((index + 1) * WIDTH);
@@ -163,12 +199,7 @@ impl Shell {
         if let Some(id) = self.store.event_beyond(org).await? {
             return Ok(Err(IndexFault::Beyond(id)));
         }
-        let Walk { tree, found, removals, .. } = walk;
-        if let Err(fault) = removals.suffice() {
-            return Ok(Err(fault));
-        }
-        let partial = tree.into_changed();
-        Ok(self.differing(org, partial).await?.map_or(Ok(found), Err))
+        Ok(Ok(()))
     }
 
     /// An event between these `events`, which stand behind the position `after`, that has no place;
@@ -229,13 +260,30 @@ struct Walk {
     recorded_at: Option<i64>,
     removals: Removals,
     found: Indexed,
+    /// Changed columns that were found.
+    columns: Vec<IndexFault>,
 }
 
 impl Walk {
     fn new(removals: Removals) -> Result<Self, StoreError> {
         let tree = GrowingTree::open(0, Tiles::default()).map_err(|_| damaged())?;
         let found = Indexed::default();
-        Ok(Self { tree, position: i64::MIN, recorded_at: None, removals, found })
+        let (position, columns) = (i64::MIN, Vec::new());
+        Ok(Self { tree, position, recorded_at: None, removals, found, columns })
+    }
+
+    /// Keeps a changed column, so that others behind it are found, too. Fails with one too many, and with another
+    /// moment of recording: it makes those behind it look wrong.
+    fn note(&mut self, compared: Result<(), IndexFault>) -> Result<(), IndexFault> {
+        match compared {
+            Err(fault @ IndexFault::Column { column, .. })
+                if column != "recorded_at" && self.columns.len() + 1 < MAX_COLUMNS =>
+            {
+                self.columns.push(fault);
+                Ok(())
+            }
+            compared => compared,
+        }
     }
 
     fn compare(
@@ -256,10 +304,10 @@ impl Walk {
                 return Err(IndexFault::Leaf(event.sequence));
             }
             let record = object(&event.core).unwrap_or_default();
-            compare_columns(event, &record, self.recorded_at)?;
+            self.note(compare_columns(event, &record, self.recorded_at))?;
             self.recorded_at = Some(event.recorded_at);
             self.removals.compare(event, &record)?;
-            compare_payload(event, &record)?;
+            self.note(compare_payload(event, &record))?;
             let id = || text_at(&record, "/id").unwrap_or_default().to_owned();
             if !event.is_indexed {
                 return Err(IndexFault::Unlisted { id: id(), sequence: event.sequence });

@@ -205,6 +205,11 @@ fn fault_of(fault: &IndexFault) -> Fault {
         | IndexFault::Beyond(_)
         | IndexFault::Twin { .. } => Fault::Root(fault.to_string()),
         IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
+        IndexFault::Several(all) => match all.first().map(fault_of) {
+            Some(Fault::Root(_)) => Fault::Root(fault.to_string()),
+            Some(Fault::Incomplete(_)) => Fault::Incomplete(fault.to_string()),
+            Some(_) | None => Fault::Index(fault.to_string()),
+        },
         IndexFault::Column { .. }
         | IndexFault::Unlisted { .. }
         | IndexFault::Position(_)

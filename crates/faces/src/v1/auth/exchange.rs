@@ -59,7 +59,7 @@ pub(crate) async fn exchange(
     let possession = if dpop { Possession::ProvedDpop(key) } else { Possession::Proved(key) };
     let token = PresentedToken { text, possession };
     let screened = app.access.screen_exchange(token, origin).await.map_err(|no| no.refusal)?;
-    let asked = match request.screened(screened).optional_object().await {
+    let asked = match request.screened(screened, &gateway).optional_object().await {
         Ok(members) => ExchangeBody::read(members),
         Err(refusal) => Err(refusal),
     };

@@ -43,7 +43,7 @@ pub(crate) async fn refresh(
     let proved = proved.map_err(charged)?;
     let screened =
         app.access.screen_refresh(bearer.as_ref(), origin).await.map_err(|no| no.refusal)?;
-    let asked = match request.screened(screened).optional_object().await {
+    let asked = match request.screened(screened, &gateway).optional_object().await {
         Ok(members) => RefreshBody::read(members),
         Err(refusal) => Err(refusal),
     };

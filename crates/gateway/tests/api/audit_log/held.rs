@@ -155,6 +155,20 @@ async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn every_event_with_a_changed_column_is_named() {
+    let (gateway, who) = logged(2).await;
+    let ids = [invoke(&gateway, &who).await, invoke(&gateway, &who).await];
+    live(&gateway, &[], 0, "").await;
+    for (id, column) in ids.iter().zip(["target", "decision"]) {
+        gateway.tamper(&format!("UPDATE audit_events SET {column} = 'x' WHERE id = '{id}'"));
+    }
+
+    let told = live(&gateway, &[], 14, "`target`").await;
+
+    assert!(told.contains("`decision`") && ids.iter().all(|id| told.contains(id)), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn events_that_are_passed_over_as_removed_are_found() {
     let (gateway, who) = logged(4).await;
     assert!(size(&gateway, &who).await > 3);

@@ -139,6 +139,7 @@ async fn without_s256_there_is_no_code() {
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let request = client.request();
+    client.code(&browser, &request).await;
     for request in [
         with(&request, "code_challenge_method", "plain"),
         without(&request, "code_challenge_method"),
@@ -278,6 +279,7 @@ async fn a_resource_that_is_not_of_this_gateway_is_refused() {
     let browser = site.browser().await;
     let url = site.gateway.url();
     let port = url.rsplit(':').next().unwrap();
+    client.code(&browser, &client.request()).await;
     for resource in [
         "https://evil.example/mcp".to_owned(),
         format!("{url}/v1"),

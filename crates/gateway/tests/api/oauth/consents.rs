@@ -33,7 +33,7 @@ async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
     assert_eq!(consent["client"]["name"], "App");
     assert_eq!(consent["endpoint"], "/mcp");
     assert_eq!(consent["principal_id"], *site.ana);
-    assert_eq!(consent["principal_name"], "Ana <b>");
+    assert_eq!(consent["principal_name"], "Ana");
     assert_eq!(others.at("/data/items/0"), &serde_json::Value::Null);
     assert_eq!((refused.status.as_u16(), own.status.as_u16()), (404, 404));
     assert_eq!(withdrawn.at("/data/tokens_revoked"), 2);

@@ -116,11 +116,17 @@ async fn a_program_with_a_scheme_of_its_own_gets_in_by_a_page_that_shows_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_error_opens_a_program_that_the_person_has_not_let_in() {
+async fn no_error_leads_to_an_address_that_the_person_has_not_let_in() {
     let site = Site::start();
-    let client = site.client("warp://mcp/cb").await;
-    let stranger = Browser::new(&site.gateway);
     let browser = site.browser().await;
+    for uri in ["warp://mcp/cb", "https://evil.example/cb"] {
+        assert_errors_are_pages_until_it_is_let_in(&site, &browser, uri).await;
+    }
+}
+
+async fn assert_errors_are_pages_until_it_is_let_in(site: &Site, browser: &Browser<'_>, uri: &str) {
+    let client = site.client(uri).await;
+    let stranger = Browser::new(&site.gateway);
     let with = |name, value: &str| {
         let mut request = client.request();
         request.insert(name, value.to_owned());
@@ -129,24 +135,29 @@ async fn no_error_opens_a_program_that_the_person_has_not_let_in() {
     let requests = [
         (with("prompt", "none"), "consent_required"),
         (with("response_type", "token"), "unsupported_response_type"),
-        (with("resource", "https://evil.example/mcp"), "invalid_target"),
+        (with("resource", "https://other.example/mcp"), "invalid_target"),
     ];
     let is_page = |answer: &Answer| {
         assert_eq!(answer.status, 400, "{}", answer.text);
         assert!(!answer.headers.contains_key("location"), "{:?}", answer.headers);
-        assert!(!answer.text.contains("warp:"), "{}", answer.text);
+        assert!(!answer.text.contains(uri), "{}", answer.text);
     };
 
     for (request, _) in &requests {
         is_page(&client.asks(&stranger, request).await);
-        is_page(&client.asks(&browser, request).await);
+        is_page(&client.asks(browser, request).await);
     }
-    let page = client.asks(&browser, &client.request()).await;
-    is_page(&Client::decides(&browser, &page, "deny", false).await);
+    let page = client.asks(browser, &client.request()).await;
+    let denied = Client::decides(browser, &page, "deny", false).await;
+    if uri.starts_with("https:") {
+        assert_eq!(returned(&denied)["error"], "access_denied", "the person chose to go there");
+    } else {
+        is_page(&denied);
+    }
 
-    client.code(&browser, &client.request()).await;
+    client.code(browser, &client.request()).await;
     for (request, code) in &requests {
-        assert_eq!(returned(&client.asks(&browser, request).await)["error"], *code);
+        assert_eq!(returned(&client.asks(browser, request).await)["error"], *code);
         is_page(&client.asks(&stranger, request).await);
     }
 }

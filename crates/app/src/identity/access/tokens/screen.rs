@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
+    id::OrgId,
     refusal::Refusal,
     secret::Secret,
     token::{Token, TokenKind},
@@ -19,8 +20,8 @@ use crate::{
 /// The caller at an endpoint where the Bearer is the credential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Screened {
-    /// A caller with a live token of ours.
-    Known,
+    /// A caller with a live token of this org.
+    Known(OrgId),
     /// A caller of whom nothing is known before the body, or a signature, was looked at.
     Unknown,
 }
@@ -40,8 +41,8 @@ impl Access {
             Ok(token) if token.kind() == TokenKind::Refresh => self.unknown(origin),
             Ok(_) => {
                 let session = self.session(token, Purpose::Exchange, origin).await;
-                session.map_err(|rejected| self.turned_away(rejected, origin))?;
-                Ok(Screened::Known)
+                let session = session.map_err(|rejected| self.turned_away(rejected, origin))?;
+                Ok(Screened::Known(session.caller.org_id))
             }
             Err(_) if is_jwt_shaped(bearer) => self.unknown(origin),
             Err(_) => Err(self.quotas.charged(Refusal::InvalidToken, origin)),

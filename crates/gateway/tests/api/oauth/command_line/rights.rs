@@ -49,6 +49,7 @@ async fn the_command_line_has_rest_and_no_client_of_an_mcp_endpoint_administers(
     let tokens = desk.tokens(&browser, &asked("/v1")).await;
     assert_eq!(org(&site.ana_with(&tokens.access)).await.status, 200);
     let app = site.client("https://app.example/cb").await;
+    app.code(&browser, &app.request()).await;
     let mut request = app.request();
     request.insert("resource", format!("{}/v1", site.gateway.url()));
     assert_eq!(returned(&app.asks(&browser, &request).await)["error"], "invalid_target");

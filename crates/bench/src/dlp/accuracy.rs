@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, process::Command};
 use portcullis_core::dlp::{Engine, FingerprintKey, Settings};
 use serde_json::{Value, json};
 
-use crate::{Failure, Verdict, args::AccuracyArgs, say};
+use crate::{Failure, Verdict, args::DlpArgs, say};
 
 mod case;
 mod corpus;
@@ -36,7 +36,7 @@ struct Results {
 }
 
 /// Prints the tables, and whether the goals hold.
-pub(crate) fn run(args: &AccuracyArgs) -> Result<Verdict, Failure> {
+pub(super) fn run(args: &DlpArgs) -> Result<Verdict, Failure> {
     let engine = Engine::new(&Settings::default())?;
     let key = FingerprintKey::new([7; 32]);
     let mut results = Results::default();
