@@ -243,7 +243,7 @@ impl App {
     /// Puts the parts together. Fails if the policy folder does not load: a node never starts with
     /// less policy than was written.
     pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
-        let Parts { clock, random, store, node, workers, tasks, .. } = parts;
+        let Parts { clock, random, store, node, workers, tasks, policies, .. } = parts;
         let traces = Traces::new(parts.traces, &node, &clock, &random);
         let telemetry = Arc::new(Telemetry { traces, tasks: tasks.clone() });
         let base = Arc::new(base::Base::new(clock, random, store, node, workers, tasks));
@@ -254,24 +254,19 @@ impl App {
         let audit = Arc::new(Audit::new(Arc::clone(&base), Arc::clone(&screening), parts.audit));
         let quotas = Arc::new(Quotas::new(Arc::clone(&base), Arc::clone(&audit), parts.limits));
         let cluster = parts.cluster.map(Arc::new);
-        let source = parts.policies;
         let policies =
-            Policies::open(&screening, &quotas, &catalogue, source, parts.webhooks, run_cases)?;
-        let policies = Arc::new(policies);
+            Policies::open(&screening, &quotas, &catalogue, policies, parts.webhooks, run_cases)?;
         let tools = Arc::new(Tools::new(&policies));
         let providers = Arc::new(Providers::new(&policies, &tools, parts.providers));
         let access = Arc::new(Access::new(&policies, &providers, cluster.clone(), parts.access));
         let logins = Arc::new(Logins::new(&policies, &providers, &access, parts.login));
         let authorization =
             Authorization::open(&policies, &providers, &access, &logins, parts.authorization);
-        let administration = Administration::new(&access, &policies, parts.read_only);
-        let administration = Arc::new(administration);
+        let administration = Arc::new(Administration::new(&access, &policies, parts.read_only));
         let provisioning = Arc::new(Provisioning::new(&policies, &access));
-        let public_url = &providers.connecting.public_url;
-        let approvals = Arc::new(Approvals::new(&policies, public_url));
+        let approvals = Arc::new(Approvals::new(&policies, &providers.connecting.public_url));
         let simulations = Arc::new(Simulations::new(&policies, &tools));
-        let calls = Calls::new(&policies, &tools, &providers, &approvals, parts.calls);
-        let calls = Arc::new(calls);
+        let calls = Arc::new(Calls::new(&policies, &tools, &providers, &approvals, parts.calls));
         let nodes = Arc::new(Nodes {
             base: Arc::clone(&base),
             telemetry: Arc::clone(&telemetry),

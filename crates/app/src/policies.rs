@@ -119,7 +119,7 @@ impl Policies {
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
         run_cases: RunCases,
-    ) -> Result<Self, Vec<PolicyError>> {
+    ) -> Result<Arc<Self>, Vec<PolicyError>> {
         let Quotas { base, audit, .. } = &**quotas;
         let bound = catalogue.for_policies();
         let dlp = screening.dlp();
@@ -171,7 +171,7 @@ impl Policies {
             kept: tokio::sync::Mutex::default(),
         };
         policies.put_in_force(policies.switched(now)?);
-        Ok(policies)
+        Ok(Arc::new(policies))
     }
 
     /// The set for orgs that switched nothing off.

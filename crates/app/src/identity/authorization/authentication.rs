@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_upstream::Outbound;
 use tokio_util::task::TaskTracker;
 
-use super::{Authorization, TokenAnswer, TokenClient, documents::Place};
+use super::{Authorization, TokenAnswer, documents::Place};
 use crate::{
     base::tenants::sources::LookUp,
     identity::access::{
