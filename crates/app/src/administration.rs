@@ -4,7 +4,6 @@
 //! The protocol asks for the scope `admin`, which only the role admin has, and service accounts to
 //! which it was listed. **Invariant:** a program gives no more than its token may do.
 
-mod grants;
 mod holds;
 mod org;
 mod overrides;
@@ -25,33 +24,18 @@ use std::{fmt, sync::Arc};
 
 use portcullis_core::{
     audit::{Event, EventType},
+    principal::{Caller, Role, ScopeSet},
     refusal::Refusal,
 };
 use serde_json::Value;
 
 use crate::{
-    access::Access, audit::Audit, base::Base, ctx::Ctx, directory::DirectoryError,
-    foundation::Foundation, limits::Quotas, policies::Policies, screening::Screening,
+    audit::Audit,
+    base::Base,
+    identity::{access::Access, directory::DirectoryError},
+    policies::{Policies, limits::Quotas},
+    request::{Ctx, screening::Screening},
 };
-
-/// Versions of a resource that a change applies to (RFC 9110 §13.1.1).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Precondition {
-    /// Whatever its version is.
-    None,
-    /// One of these, unquoted.
-    OneOf(Vec<String>),
-}
-
-impl Precondition {
-    /// Returns true if a resource of this version may be changed.
-    pub(crate) fn admits(&self, version: &str) -> bool {
-        match self {
-            Self::None => true,
-            Self::OneOf(versions) => versions.iter().any(|named| named == version),
-        }
-    }
-}
 
 /// Use cases of an org's admins.
 #[derive(Debug)]
@@ -67,16 +51,16 @@ pub struct Administration {
 }
 
 impl Administration {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        access: &Arc<Access>,
-        policies: &Arc<Policies>,
-        read_only: bool,
-    ) -> Self {
-        let Foundation { base, screening, audit, quotas, .. } = foundation.clone();
-        let access = Arc::clone(access);
-        let policies = Arc::clone(policies);
-        Self { base, screening, audit, quotas, access, policies, read_only }
+    pub(crate) fn new(access: &Arc<Access>, policies: &Arc<Policies>, read_only: bool) -> Self {
+        Self {
+            base: Arc::clone(&policies.base),
+            screening: Arc::clone(&policies.screening),
+            audit: Arc::clone(&policies.audit),
+            quotas: Arc::clone(&policies.quotas),
+            access: Arc::clone(access),
+            policies: Arc::clone(policies),
+            read_only,
+        }
     }
 
     /// Refuses every change where the operator switched them off.
@@ -118,4 +102,15 @@ fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", letters.as_str())
+}
+
+/// Rejects scopes that this caller must not give. An admin may give all there are; a program what its
+/// token has, its own or that of an admin, so that one which is taken over cannot make itself more.
+fn check_grant(caller: &Caller, given: ScopeSet) -> Result<(), Refusal> {
+    let is_admin = caller.role == Role::Admin && caller.is_person();
+    let allowed = if is_admin { ScopeSet::ALL } else { caller.scopes };
+    if given.is_subset_of(allowed) {
+        return Ok(());
+    }
+    Err(Refusal::InvalidScope { scope: given.difference(allowed).to_string(), allowed })
 }

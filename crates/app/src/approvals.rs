@@ -17,12 +17,12 @@ pub use self::{
     listing::{ApprovalPage, ApprovalQuery, ApprovalView, EarlierApproval},
 };
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use portcullis_core::{
     approval::Approval,
     audit::{Event, EventType, Target},
-    id::EventId,
+    id::{ApprovalId, EventId},
     refusal::{Refusal, Unavailable},
 };
 use portcullis_store::{ApprovalChange, StoreError};
@@ -36,10 +36,8 @@ use crate::{
     },
     base::Base,
     catalogue::ToolCatalogue,
-    foundation::Foundation,
     policies::Policies,
-    providers::Providers,
-    screening::Screening,
+    request::screening::Screening,
 };
 
 /// Approvals of a node.
@@ -50,28 +48,31 @@ pub struct Approvals {
     audit: Arc<Audit>,
     policies: Arc<Policies>,
     catalogue: Arc<ToolCatalogue>,
-    providers: Arc<Providers>,
+    /// Public address of the gateway, once it is known.
+    public_url: Arc<OnceLock<String>>,
     notices: Notices,
     waiting: Waiting,
 }
 
 impl Approvals {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        policies: &Arc<Policies>,
-        providers: &Arc<Providers>,
-    ) -> Self {
-        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+    pub(crate) fn new(policies: &Arc<Policies>, public_url: &Arc<OnceLock<String>>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
         Self {
-            base,
-            screening,
-            audit,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
             policies: Arc::clone(policies),
-            catalogue,
-            providers: Arc::clone(providers),
+            catalogue: Arc::clone(catalogue),
+            public_url: Arc::clone(public_url),
             notices: Notices::default(),
             waiting: Waiting::default(),
         }
+    }
+
+    /// The address at which people learn how to decide about an approval, once it is known where
+    /// browsers find the gateway.
+    pub(crate) fn url(&self, id: ApprovalId) -> Option<String> {
+        self.public_url.get().map(|url| format!("{url}/approvals/{id}"))
     }
 
     /// Writes the next state of an approval with its event, and tells of it. `false` if it was changed

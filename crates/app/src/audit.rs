@@ -32,7 +32,7 @@ use self::{
     retention::Retention,
     sinks::SinkSettings,
 };
-use crate::{base::Base, screening::Screening, telemetry::counters};
+use crate::{base::Base, request::screening::Screening, telemetry::counters};
 
 /// Settings and parts of the audit log.
 #[derive(Debug)]

@@ -1,5 +1,14 @@
 //! Clock, random source, store and executors of a node: what every room works with.
 
+pub(crate) mod admission;
+pub(crate) mod caches;
+pub(crate) mod claim;
+pub(crate) mod cluster;
+pub(crate) mod contention;
+pub(crate) mod long_work;
+pub(crate) mod low_priority;
+pub(crate) mod tenants;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use portcullis_core::{
@@ -12,7 +21,7 @@ use portcullis_lanes::{FairLimits, Workers};
 use portcullis_store::Store;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use crate::{
+use self::{
     contention::Contention,
     long_work::{LongWork, Party},
 };

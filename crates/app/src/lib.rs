@@ -4,81 +4,39 @@
 //! A reader opens two files to know how a call is governed: `calls/invoke.rs` tells the story,
 //! `calls/bracket.rs` makes sure that nothing happens unrecorded.
 
-mod app;
+mod administration;
 mod nodes;
 
-mod scim;
-
-mod administration;
-
 mod calls;
-
-mod approvals;
+mod identity;
 mod simulation;
 
-mod authorization;
-
-mod login;
-
-mod access;
+mod approvals;
 mod providers;
-mod tools;
 
 mod policies;
 
-mod foundation;
-
-mod limits;
-
 pub mod audit;
 
-mod ctx;
-mod directory;
-mod possession;
-mod screening;
-mod session;
+mod request;
 
 mod catalogue;
-mod dlp;
 
-mod admission;
-mod claim;
-pub mod telemetry;
-
-mod attendance;
 mod base;
-mod caches;
-mod cluster;
-mod contention;
-mod long_work;
-mod low_priority;
-mod tenants;
+pub mod telemetry;
 
 pub use portcullis_lanes::{LARGE, Workers};
 
 pub use self::{
-    access::{
-        Access, AccessParts,
-        keys::RemovedKey,
-        proofs::ProvedKey,
-        tokens::{
-            Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose, RefreshAt,
-            Refreshing, Screened, SubjectType,
-        },
-        trust::{KeySource, Trust, TrustRefusal},
-    },
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
         ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
-        OverrideRequest, OverrideView, Precondition, PrincipalKindName, PrincipalQuery,
-        PrincipalView, RoleName, ShownDefinition, TokenListQuery, TokenView, WaitingPlace,
-        WaitingTool, WindowUsage,
+        OverrideRequest, OverrideView, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName,
+        ShownDefinition, TokenListQuery, TokenView, WaitingPlace, WaitingTool, WindowUsage,
     },
-    app::{App, Parts},
     approvals::{
         ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
     },
-    attendance::{Attendance, Attending, ClearedProgress},
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
@@ -94,11 +52,10 @@ pub use self::{
         retention::{LEAST_DAYS, Retention},
         sinks::{FileOutlet, Outlet, SinkSettings},
     },
-    authorization::{
-        Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
-        ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision, DocumentRules,
-        GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient, proof_error,
-        shown_digest,
+    base::{
+        claim::Claim,
+        cluster::{Cluster, JoinError},
+        tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
     },
     calls::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,
@@ -113,23 +70,37 @@ pub use self::{
         },
         provider::{Declared, Misfits, Pinning},
     },
-    claim::Claim,
-    cluster::{Cluster, JoinError},
-    ctx::{Ctx, Origin},
-    directory::{
-        DirectoryError,
-        people::{NewPrincipal, PrincipalPatch},
-        tokens::{NewToken, TokenRequest},
-    },
-    dlp::{Dlp, External, WhenUnavailable},
-    limits::{LimitParts, Quotas, Refused},
-    login::{
-        LoginParts, Logins, OpenedSession,
-        failure::{LoginError, LoginFailure},
-        issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
-        listing::{SessionQuery, SessionView},
-        openid::BegunLogin,
-        person::Person,
+    identity::{
+        access::{
+            Access, AccessParts,
+            keys::RemovedKey,
+            proofs::ProvedKey,
+            tokens::{
+                Credentials, ExchangeRequest, Granted, Presented, PresentedRefresh, Purpose,
+                RefreshAt, Refreshing, Screened, SubjectType,
+            },
+            trust::{KeySource, Trust, TrustRefusal},
+        },
+        authorization::{
+            Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
+            ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision,
+            DocumentRules, GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer,
+            TokenClient, proof_error, shown_digest,
+        },
+        directory::{
+            DirectoryError,
+            people::{NewPrincipal, PrincipalPatch},
+            tokens::{NewToken, TokenRequest},
+        },
+        login::{
+            LoginParts, Logins, OpenedSession,
+            failure::{LoginError, LoginFailure},
+            issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
+            listing::{SessionQuery, SessionView},
+            openid::BegunLogin,
+            person::Person,
+        },
+        scim::{ListedResources, Provisioning, ScimList, ScimResource},
     },
     nodes::{
         Nodes,
@@ -143,6 +114,7 @@ pub use self::{
         Policies, PolicySource, Reload,
         folder::{FolderFiles, PolicyFolder},
         last_good::{Fallback, LastGood},
+        limits::{LimitParts, Quotas, Refused},
         overrides::Overrides,
         private_file::replace as replace_private_file,
         query::{PolicyPage, PolicyQuery},
@@ -150,7 +122,6 @@ pub use self::{
         reload::Reloading,
         set_change::SetChange,
     },
-    possession::{Possession, PresentedProof, PresentedToken},
     providers::{
         ProviderParts, Providers,
         connect::{
@@ -158,17 +129,26 @@ pub use self::{
             NotRegistered, Owner, RegisteredClient, RotateError, UpstreamRevocation,
             rotate_secrets,
         },
+        connections::WaitingProvider,
         looks::ConnectionTest,
+        tools::{
+            LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
+            ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
+        },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
-        waiting::WaitingProvider,
     },
-    scim::{ListedResources, Provisioning, ScimList, ScimResource},
-    screening::{
-        Screening, fingerprint_key,
-        specimen_report::{SpecimenFinding, SpecimenReport, Unscanned},
+    request::{
+        Ctx, Origin, Precondition,
+        attendance::{Attendance, Attending, ClearedProgress},
+        dlp::{Dlp, External, WhenUnavailable},
+        possession::{Possession, PresentedProof, PresentedToken},
+        screening::{
+            Screening, fingerprint_key,
+            specimen_report::{SpecimenFinding, SpecimenReport, Unscanned},
+        },
+        session::Session,
     },
-    session::Session,
     simulation::{
         Ask, Base, Baseline, CaseFile, CaseRun, Draft, Expectation, Options, PolicyCheck, Replay,
         Simulation, Simulations, Subject, Unread, Who, Workbench,
@@ -180,9 +160,147 @@ pub use self::{
         stages::{Stage, Stages},
         traces::{Attribute, Recording, TraceSettings},
     },
-    tenants::{Account, Tenant, sources::subnet, tallies::PolicyStats},
-    tools::{
-        LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
-        ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
-    },
 };
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use portcullis_core::{clock::Clock, id::OrgId, policy::PolicyError, random::Random};
+use portcullis_store::Store;
+use portcullis_upstream::Webhook;
+use tokio_util::task::TaskTracker;
+
+use self::{
+    catalogue::ToolCatalogue,
+    nodes::{jobs::unreadable::NamedRows, readiness::Readiness},
+    simulation::cases::run_cases,
+    telemetry::traces::Traces,
+};
+
+/// Parts of a node, as boot hands them over.
+#[derive(Debug)]
+pub struct Parts {
+    pub clock: Arc<dyn Clock>,
+    pub random: Arc<dyn Random>,
+    pub store: Store,
+    pub node: String,
+    /// Threads for work that would keep one that serves busy for long.
+    pub workers: Workers<OrgId>,
+    /// Tasks that must finish before the process ends.
+    pub tasks: TaskTracker,
+    /// The other nodes, where there can be any.
+    pub cluster: Option<Cluster>,
+    pub limits: LimitParts,
+    pub policies: PolicySource,
+    /// Receivers of the notices that policies ask for, by name.
+    pub webhooks: BTreeMap<String, Webhook>,
+    pub dlp: Dlp,
+    /// The key from which each org's fingerprint key is derived.
+    pub fingerprint_key: [u8; 32],
+    pub audit: AuditParts,
+    pub calls: CallParts,
+    pub declared: Vec<Declared>,
+    pub providers: ProviderParts,
+    pub access: AccessParts,
+    pub login: LoginParts,
+    pub authorization: AuthorizationParts,
+    /// True if admins of orgs change nothing over the API.
+    pub read_only: bool,
+    pub traces: Option<TraceSettings>,
+}
+
+/// The use cases of one node, by room.
+#[derive(Debug)]
+pub struct App {
+    /// Clock, ids and executors.
+    pub base: Arc<base::Base>,
+    /// Stages and traces of requests.
+    pub telemetry: Arc<Telemetry>,
+    pub audit: Arc<Audit>,
+    /// Limits of plans and sources.
+    pub quotas: Arc<Quotas>,
+    pub policies: Arc<Policies>,
+    pub tools: Arc<Tools>,
+    pub providers: Arc<Providers>,
+    /// Tokens and sessions.
+    pub access: Arc<Access>,
+    /// Browser sessions of people.
+    pub logins: Arc<Logins>,
+    /// Clients that act for people.
+    pub authorization: Arc<Authorization>,
+    pub approvals: Arc<Approvals>,
+    pub administration: Arc<Administration>,
+    /// People and groups that identity providers keep.
+    pub provisioning: Arc<Provisioning>,
+    pub calls: Arc<Calls>,
+    pub simulations: Arc<Simulations>,
+    /// Data-loss prevention of what is part of no call.
+    pub screening: Arc<Screening>,
+    /// Membership, jobs and readiness.
+    pub nodes: Arc<Nodes>,
+}
+
+impl App {
+    /// Puts the parts together. Fails if the policy folder does not load: a node never starts with
+    /// less policy than was written.
+    pub fn new(parts: Parts) -> Result<Arc<Self>, Vec<PolicyError>> {
+        let Parts { clock, random, store, node, workers, tasks, policies, .. } = parts;
+        let traces = Traces::new(parts.traces, &node, &clock, &random);
+        let telemetry = Arc::new(Telemetry { traces, tasks: tasks.clone() });
+        let base = Arc::new(base::Base::new(clock, random, store, node, workers, tasks));
+        let webhooks = parts.webhooks.keys().cloned().collect();
+        let catalogue = Arc::new(ToolCatalogue::new(parts.declared, webhooks, base.now()));
+        let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);
+        let screening = Arc::new(screening);
+        let audit = Arc::new(Audit::new(Arc::clone(&base), Arc::clone(&screening), parts.audit));
+        let quotas = Arc::new(Quotas::new(Arc::clone(&base), Arc::clone(&audit), parts.limits));
+        let cluster = parts.cluster.map(Arc::new);
+        let policies =
+            Policies::open(&screening, &quotas, &catalogue, policies, parts.webhooks, run_cases)?;
+        let tools = Arc::new(Tools::new(&policies));
+        let providers = Arc::new(Providers::new(&policies, &tools, parts.providers));
+        let access = Arc::new(Access::new(&policies, &providers, cluster.clone(), parts.access));
+        let logins = Arc::new(Logins::new(&policies, &providers, &access, parts.login));
+        let authorization =
+            Authorization::open(&policies, &providers, &access, &logins, parts.authorization);
+        let administration = Arc::new(Administration::new(&access, &policies, parts.read_only));
+        let provisioning = Arc::new(Provisioning::new(&policies, &access));
+        let approvals = Arc::new(Approvals::new(&policies, &providers.connecting.public_url));
+        let simulations = Arc::new(Simulations::new(&policies, &tools));
+        let calls = Arc::new(Calls::new(&policies, &tools, &providers, &approvals, parts.calls));
+        let nodes = Arc::new(Nodes {
+            base: Arc::clone(&base),
+            telemetry: Arc::clone(&telemetry),
+            audit: Arc::clone(&audit),
+            quotas: Arc::clone(&quotas),
+            policies: Arc::clone(&policies),
+            catalogue,
+            tools: Arc::clone(&tools),
+            providers: Arc::clone(&providers),
+            access: Arc::clone(&access),
+            calls: Arc::clone(&calls),
+            approvals: Arc::clone(&approvals),
+            cluster,
+            readiness: Readiness::default(),
+            named: NamedRows::default(),
+        });
+        Ok(Arc::new(Self {
+            base,
+            telemetry,
+            audit,
+            quotas,
+            policies,
+            tools,
+            providers,
+            access,
+            logins,
+            authorization,
+            approvals,
+            administration,
+            provisioning,
+            calls,
+            simulations,
+            screening,
+            nodes,
+        }))
+    }
+}

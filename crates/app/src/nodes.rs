@@ -11,18 +11,15 @@ use portcullis_core::audit::EventType;
 
 use self::{jobs::unreadable::NamedRows, readiness::Readiness};
 use crate::{
-    access::Access,
     approvals::Approvals,
     audit::{Audit, events::installation},
-    base::Base,
+    base::{Base, cluster::Cluster},
     calls::Calls,
     catalogue::ToolCatalogue,
-    cluster::Cluster,
-    limits::Quotas,
-    policies::Policies,
-    providers::Providers,
+    identity::access::Access,
+    policies::{Policies, limits::Quotas},
+    providers::{Providers, tools::Tools},
     telemetry::Telemetry,
-    tools::Tools,
 };
 
 /// Work that a node does without being asked.

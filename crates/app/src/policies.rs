@@ -1,9 +1,10 @@
-//! The policy set in force: loaded from a folder, swapped whole, read over the API.
+//! The policy set in force: loaded from a folder, swapped whole, read over the API; and the limits of
+//! plans.
 
-mod events;
 pub(crate) mod folder;
 mod kept;
 pub(crate) mod last_good;
+pub(crate) mod limits;
 pub(crate) mod notices;
 mod org_overrides;
 pub(crate) mod overrides;
@@ -13,7 +14,6 @@ pub(crate) mod rates;
 pub(crate) mod rehearsed;
 pub(crate) mod reload;
 pub(crate) mod set_change;
-mod tenancy;
 
 use std::{
     collections::BTreeMap,
@@ -34,6 +34,7 @@ use portcullis_upstream::Webhook;
 use self::{
     folder::PolicyFolder,
     last_good::{Fallback, LastGood},
+    limits::Quotas,
     notices::Notices,
     org_overrides::InForce,
     overrides::{Overrides, OverridesInForce},
@@ -41,10 +42,7 @@ use self::{
     rehearsed::{CaseReport, RunCases},
     reload::{Ground, load_files},
 };
-use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
-    screening::Screening,
-};
+use crate::{audit::Audit, base::Base, catalogue::ToolCatalogue, request::screening::Screening};
 
 /// Result of the last attempt to load.
 #[derive(Debug, Clone)]
@@ -57,11 +55,11 @@ pub struct Reload {
 /// The set in force, and what it comes from.
 #[derive(Debug)]
 pub struct Policies {
-    base: Arc<Base>,
-    screening: Arc<Screening>,
-    audit: Arc<Audit>,
-    quotas: Arc<Quotas>,
-    catalogue: Arc<ToolCatalogue>,
+    pub(crate) base: Arc<Base>,
+    pub(crate) screening: Arc<Screening>,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) quotas: Arc<Quotas>,
+    pub(crate) catalogue: Arc<ToolCatalogue>,
     run_cases: RunCases,
     notices: Notices,
     rates: Rates,
@@ -115,12 +113,14 @@ fn kept_or_none(last_good: &LastGood, ground: Ground<'_>) -> Result<PolicySet, V
 impl Policies {
     /// Loads the folder. Fails if it does not load, unless the last good set may be used.
     pub(crate) fn open(
-        foundation: &Foundation,
+        screening: &Arc<Screening>,
+        quotas: &Arc<Quotas>,
+        catalogue: &Arc<ToolCatalogue>,
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
         run_cases: RunCases,
-    ) -> Result<Self, Vec<PolicyError>> {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+    ) -> Result<Arc<Self>, Vec<PolicyError>> {
+        let Quotas { base, audit, .. } = &**quotas;
         let bound = catalogue.for_policies();
         let dlp = screening.dlp();
         let detectors = dlp.engine().names();
@@ -144,11 +144,11 @@ impl Policies {
         let cases = files.as_ref().map(|files| files.cases.clone()).unwrap_or_default();
         let now = ground.now;
         let policies = Self {
-            base,
-            screening,
-            audit,
-            quotas,
-            catalogue,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
+            catalogue: Arc::clone(catalogue),
             run_cases,
             notices: Notices::new(webhooks),
             rates: Rates::new(),
@@ -171,7 +171,7 @@ impl Policies {
             kept: tokio::sync::Mutex::default(),
         };
         policies.put_in_force(policies.switched(now)?);
-        Ok(policies)
+        Ok(Arc::new(policies))
     }
 
     /// The set for orgs that switched nothing off.

@@ -1,4 +1,5 @@
-//! Connecting declared providers: connect flows, credentials, and the lists of their tools.
+//! Connecting declared providers: connect flows, credentials, the lists of their tools, and the tools
+//! as callers see them.
 
 pub(crate) mod connect;
 pub(crate) mod connections;
@@ -6,19 +7,22 @@ pub(crate) mod credentials;
 pub(crate) mod looks;
 pub(crate) mod pin_changes;
 mod tool_lists;
+pub(crate) mod tools;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
 pub(crate) mod view;
-pub(crate) mod waiting;
 
 use std::sync::Arc;
 
 use portcullis_upstream::Outbound;
 
-use self::{connect::Connecting, connections::Connections, vault::Vaults};
+use self::{connect::Connecting, connections::Connections, tools::Tools, vault::Vaults};
 use crate::{
-    audit::Audit, base::Base, catalogue::ToolCatalogue, foundation::Foundation, limits::Quotas,
-    screening::Screening, tools::Tools,
+    audit::Audit,
+    base::Base,
+    catalogue::ToolCatalogue,
+    policies::{Policies, limits::Quotas},
+    request::screening::Screening,
 };
 
 /// Settings of connections to providers.
@@ -47,15 +51,15 @@ pub struct Providers {
 }
 
 impl Providers {
-    pub(crate) fn new(foundation: &Foundation, tools: &Arc<Tools>, parts: ProviderParts) -> Self {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+    pub(crate) fn new(policies: &Policies, tools: &Arc<Tools>, parts: ProviderParts) -> Self {
+        let Policies { base, screening, audit, quotas, catalogue, .. } = policies;
         let ProviderParts { vaults, outbound, connecting } = parts;
         Self {
-            base,
-            screening,
-            audit,
-            quotas,
-            catalogue,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
+            catalogue: Arc::clone(catalogue),
             tools: Arc::clone(tools),
             vaults,
             outbound,

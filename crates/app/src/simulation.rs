@@ -7,7 +7,6 @@ mod check;
 mod decision;
 mod judge;
 mod members;
-pub(crate) mod policy_cases;
 pub(crate) mod rehearsal;
 pub(crate) mod replay;
 pub(crate) mod report;
@@ -50,16 +49,16 @@ pub use self::{
     workbench::{Unread, Workbench},
 };
 use crate::{
-    admission::overloaded,
     audit::Audit,
-    base::Base as Node,
+    base::{
+        Base as Node,
+        admission::overloaded,
+        long_work::{LongTurn, LongWork, Stop},
+    },
     catalogue::ToolCatalogue,
-    ctx::Ctx,
-    foundation::Foundation,
-    long_work::{LongTurn, LongWork, Stop},
     policies::{Policies, reload::Ground},
-    screening::Screening,
-    tools::{Tools, tool_named},
+    providers::tools::{Tools, tool_named},
+    request::{Ctx, screening::Screening},
 };
 
 /// Simulations at once: each may keep a core busy that calls need. Others wait, as long as their own
@@ -85,19 +84,15 @@ pub struct Simulations {
 }
 
 impl Simulations {
-    pub(crate) fn new(
-        foundation: &Foundation,
-        policies: &Arc<Policies>,
-        tools: &Arc<Tools>,
-    ) -> Self {
-        let Foundation { base, screening, audit, catalogue, .. } = foundation.clone();
+    pub(crate) fn new(policies: &Arc<Policies>, tools: &Arc<Tools>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
         Self {
             work: LongWork::new(AT_ONCE, base.ending.clone()),
-            base,
-            screening,
-            audit,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
             policies: Arc::clone(policies),
-            catalogue,
+            catalogue: Arc::clone(catalogue),
             tools: Arc::clone(tools),
         }
     }

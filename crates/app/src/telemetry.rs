@@ -5,21 +5,14 @@ pub mod histograms;
 pub(crate) mod stages;
 pub(crate) mod traces;
 
-use std::sync::Arc;
+use tokio_util::task::TaskTracker;
 
-use self::traces::{TraceSettings, Traces};
-use crate::base::Base;
+use self::traces::Traces;
 
 /// Tracing of a node. Counters and histograms are the process's.
 #[derive(Debug)]
 pub struct Telemetry {
-    base: Arc<Base>,
-    traces: Traces,
-}
-
-impl Telemetry {
-    pub(crate) fn new(base: Arc<Base>, settings: Option<TraceSettings>) -> Self {
-        let traces = Traces::new(settings, &base.node, &base.clock, &base.random);
-        Self { base, traces }
-    }
+    pub(crate) traces: Traces,
+    /// Tasks that must finish before the process ends.
+    pub(crate) tasks: TaskTracker,
 }

@@ -17,7 +17,7 @@ use crate::{
         events::row_of,
         holds::{HoldRequest, record},
     },
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// A hold: nothing that it covers is erased or pruned until it is lifted.

@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Administration;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// An org as its admins see it.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -13,10 +13,10 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Administration, Precondition, sentence};
+use super::{Administration, sentence};
 use crate::{
     audit::{events::row_of, holds::reason},
-    ctx::Ctx,
+    request::{Ctx, Precondition},
 };
 
 /// The longest that a policy can be off: what is meant for longer belongs into its file.

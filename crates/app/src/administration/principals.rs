@@ -15,12 +15,12 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Administration, Precondition, broken, grants};
+use super::{Administration, broken, check_grant};
 use crate::{
     audit::events::row_of,
-    contention::{Changer, Contended},
-    ctx::Ctx,
-    directory::people::{NewPrincipal, PrincipalPatch, changed_members},
+    base::contention::{Changer, Contended},
+    identity::directory::people::{NewPrincipal, PrincipalPatch, changed_members},
+    request::{Ctx, Precondition},
 };
 
 /// Kind of a principal.
@@ -161,7 +161,7 @@ impl Administration {
     ) -> Result<PrincipalView, Refusal> {
         self.writable()?;
         let caller = ctx.caller();
-        grants::check(caller, new.role.scopes())?;
+        check_grant(caller, new.role.scopes())?;
         let made =
             new.into_principal(caller.org_id, self.base.ids(), self.base.now()).map_err(broken)?;
         let change = json!({ "action": "created", "role": made.role.name() });
@@ -203,7 +203,7 @@ impl Administration {
             }
             // Also what is only enabled again is given by the caller who enables it.
             if after.disabled_at.is_none() {
-                grants::check(caller, gained(&before, &after))?;
+                check_grant(caller, gained(&before, &after))?;
             }
             if self.changed(ctx, &before, &after).await? == Changed::Done {
                 return Ok(after.into());
@@ -245,7 +245,7 @@ impl Administration {
     pub async fn admit_key(&self, ctx: &Ctx, id: PrincipalId) -> Result<(), Refusal> {
         self.writable()?;
         let principal = self.found(ctx, &id.to_string()).await?;
-        grants::check(ctx.caller(), principal.role.scopes())
+        check_grant(ctx.caller(), principal.role.scopes())
     }
 
     /// The principal of this id in the caller's org.

@@ -15,8 +15,8 @@ use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use super::{Administration, broken, grants};
-use crate::{ctx::Ctx, directory::tokens::TokenRequest};
+use super::{Administration, broken, check_grant};
+use crate::{identity::directory::tokens::TokenRequest, request::Ctx};
 
 /// The longest label in characters.
 const MAX_LABEL: usize = 64;
@@ -175,7 +175,7 @@ impl Administration {
         let made =
             request.into_token(&principal, self.base.ids(), self.base.now()).map_err(broken)?;
         let record = made.record;
-        grants::check(ctx.caller(), record.scopes)?;
+        check_grant(ctx.caller(), record.scopes)?;
         let change = json!({ "principal": principal.id, "scopes": record.scopes });
         let event = self.event(ctx, EventType::TokenIssued, "token", record.id, Some(change));
         self.audit.record(event).await?;
@@ -187,9 +187,7 @@ impl Administration {
         let token = made.token.secret().clone();
         Ok(MadeToken { record: TokenView::of(record, principal.name, state), token })
     }
-}
 
-impl Administration {
     /// Revokes a token of the caller's org with all that descends from it; gives the number of
     /// others that fell with it.
     pub async fn revoke_token(&self, ctx: Ctx, id: &str) -> Result<(TokenId, u64), Refusal> {

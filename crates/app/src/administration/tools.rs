@@ -14,11 +14,11 @@ use utoipa::ToSchema;
 
 use super::Administration;
 use crate::{
-    ctx::Ctx,
-    tools::{
+    providers::tools::{
         pins::acceptance::{Waiting, acceptance_details},
         tool_named,
     },
+    request::Ctx,
 };
 
 /// Bytes of the definitions of one page; the first tool is shown whatever it takes.

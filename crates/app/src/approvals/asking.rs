@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 
 use super::{Approvals, counting, target};
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Looks for an approval that others change at the same time.
 const TRIES: u32 = 5;

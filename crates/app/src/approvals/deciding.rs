@@ -13,8 +13,8 @@ use portcullis_core::{
 
 use super::{ApprovalView, Approvals};
 use crate::{
-    contention::{Changer, Contended},
-    ctx::Ctx,
+    base::contention::{Changer, Contended},
+    request::Ctx,
 };
 
 /// A decision as it was asked for.

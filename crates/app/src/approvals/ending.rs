@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::{ApprovalParts, StoredApproval};
 
 use super::Approvals;
-use crate::{ctx::Ctx, telemetry::counters};
+use crate::{request::Ctx, telemetry::counters};
 
 /// Time between two rounds that end approvals.
 pub(crate) const EVERY: Duration = Duration::from_secs(5);

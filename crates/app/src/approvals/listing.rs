@@ -16,7 +16,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::Approvals;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Rows looked at for one page: what the caller may not see is passed over. The page then ends early,
 /// and the next one goes on behind it.

@@ -75,7 +75,7 @@ impl Approvals {
         let (Some(webhook), Some(place)) = (self.policies.webhook(name), place) else {
             return counters::notice(channel, "dropped");
         };
-        let url = self.providers.connecting.approval_url(approval.id);
+        let url = self.url(approval.id);
         let body = body(kind, self.base.now(), approval, url).to_string();
         let notice = Notice {
             base: Arc::clone(&self.base),

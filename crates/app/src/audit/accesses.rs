@@ -13,7 +13,7 @@ use super::{
     events::{patience, row_of},
     repeats::{Noted, Runs},
 };
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Seconds for which one event stands for all looks of a principal.
 const SPAN: i64 = 60 * 60;

@@ -18,7 +18,7 @@ use super::{
     outcome::outcome_of,
     repeats::{Noted, Runs},
 };
-use crate::{ctx::Origin, tenants::sources::subnet};
+use crate::{base::tenants::sources::subnet, request::Origin};
 
 /// Seconds for which one event stands for all of its kind.
 const SPAN: i64 = 60;

@@ -8,7 +8,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::Audit;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// The most steps of one answer.
 const MOST_STEPS: i64 = 1_500;

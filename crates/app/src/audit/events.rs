@@ -25,7 +25,7 @@ use tokio::time::Instant;
 pub use self::view::EventView;
 use self::view::{EventDetached, EventIntegrity};
 use super::{Audit, exports::lines::sealed};
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Something of the installation, which no org owns.
 pub(crate) fn installation(kind: &'static str, id: &str) -> Target {

@@ -13,7 +13,6 @@ pub(crate) mod lines;
 pub(crate) mod pace;
 pub(crate) mod request;
 pub(crate) mod signed;
-mod space;
 mod view;
 pub(crate) mod writing;
 
@@ -27,7 +26,7 @@ pub use self::{
     writing::{ExportOutput, Progress, Written, export_log},
 };
 
-use std::{fs::File, sync::Arc, time::Duration};
+use std::{fs::File, io, sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{self, Actor, Detached, Event, EventType, Outcome, Target},
@@ -42,7 +41,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Audit, events::object};
-use crate::{claim::Claim, ctx::Ctx};
+use crate::{base::claim::Claim, request::Ctx};
 
 /// Exports of one org at once.
 const PER_ORG: u32 = 3;
@@ -69,6 +68,15 @@ impl Exports {
     pub(crate) fn new(folder: Folder, limits: ExportLimits) -> Self {
         let turns = Arc::new(Semaphore::new(PER_NODE));
         Self { folder, limits, turns, stop: CancellationToken::new() }
+    }
+
+    /// True while enough is free on the disk of the folder for files to grow on it.
+    pub(crate) async fn has_space(&self) -> io::Result<bool> {
+        let folder = self.folder.clone();
+        let least = self.limits.min_free_bytes;
+        // A disk may take its time to answer, above all one at the end of a network.
+        let asked = tokio::task::spawn_blocking(move || folder.free_bytes());
+        Ok(asked.await.map_err(io::Error::other)?? >= least)
     }
 }
 

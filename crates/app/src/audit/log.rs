@@ -31,7 +31,7 @@ use super::{
     exports::lines::sealed,
 };
 use crate::{
-    ctx::{Ctx, target_of},
+    request::{Ctx, target_of},
     telemetry::counters,
 };
 

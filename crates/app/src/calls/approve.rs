@@ -18,8 +18,11 @@ use super::{
     event::{CallEvent, governance_of},
 };
 use crate::{
-    admission::HaltedCall, approvals::Obtained, catalogue::Visible, ctx::Ctx, dlp::Dlp,
+    approvals::Obtained,
+    base::admission::HaltedCall,
+    catalogue::Visible,
     policies::notices::Went,
+    request::{Ctx, dlp::Dlp},
 };
 
 /// Largest input in bytes that approvers are shown; a call with a larger one cannot be approved.
@@ -172,7 +175,7 @@ impl Calls {
             id: approval.id,
             status: approval.status,
             expires_at: approval.expires_at,
-            url: self.providers.connecting.approval_url(approval.id),
+            url: self.approvals.url(approval.id),
         }
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 
 use super::{Calls, dispatch::Dispatch};
-use crate::attendance::{Attendance, Attended, ClearedProgress};
+use crate::request::attendance::{Attendance, Attended, ClearedProgress};
 
 /// Time for what a tool told right before its answer.
 const LAST_WORDS: Duration = Duration::from_secs(1);

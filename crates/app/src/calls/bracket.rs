@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     audit::{events::patience, outcome::outcome_of},
-    claim::Claim,
+    base::claim::Claim,
     telemetry::{counters, stages::Stage},
 };
 

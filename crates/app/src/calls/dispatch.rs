@@ -17,7 +17,10 @@ use super::{
     leg::Leg,
 };
 use crate::{
-    catalogue::Visible, claim::Claim, ctx::Ctx, dlp::Dlp, policies::notices::Went,
+    base::claim::Claim,
+    catalogue::Visible,
+    policies::notices::Went,
+    request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
 

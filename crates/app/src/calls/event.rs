@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::{Calls, GovernanceView, Stopped, TaskTerms, remarks::Remark};
 use crate::{
     audit::{events::row_of_parts, outcome::outcome_of},
-    claim::Claim,
-    ctx::Ctx,
+    base::claim::Claim,
+    request::Ctx,
 };
 
 /// The event of a call while it is being written.

@@ -20,8 +20,8 @@ use serde_json::{Value, value::RawValue};
 use super::{Answered, Calls, GovernanceView, Replayed, ReplayedError, Stopped};
 use crate::{
     audit::events::object,
-    claim::Claim,
-    ctx::{Ctx, target_of},
+    base::claim::Claim,
+    request::{Ctx, target_of},
     telemetry::{counters, stages::Stage},
 };
 

@@ -31,14 +31,14 @@ use super::{
     bracket::Bracketed,
     dispatch::Dispatch,
     event::{CallEvent, governance_of},
-    parse::ParsedCall,
     reject::Rejection,
+    steps::ParsedCall,
     uninterrupted::Uninterrupted,
 };
 use crate::{
-    admission::{Admission, overloaded},
-    ctx::Ctx,
+    base::admission::{Admission, overloaded},
     policies::notices::Went,
+    request::Ctx,
 };
 
 impl Calls {

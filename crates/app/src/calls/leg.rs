@@ -13,7 +13,7 @@ use super::{
     Calls,
     conversation::{Conversation, Questions},
 };
-use crate::{catalogue::Visible, ctx::Ctx};
+use crate::{catalogue::Visible, request::Ctx};
 
 /// Leg of a conversation that a call is.
 #[derive(Debug)]

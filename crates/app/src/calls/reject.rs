@@ -13,7 +13,7 @@ use super::{
     event::{CallEvent, CallOutcome},
     idempotency::KeyMeaning,
 };
-use crate::{audit::outcome::outcome_of, claim::Claim, ctx::Ctx};
+use crate::{audit::outcome::outcome_of, base::claim::Claim, request::Ctx};
 
 /// Reason that a call goes no further.
 pub(super) enum Rejection {

@@ -5,19 +5,17 @@ use std::sync::Arc;
 use portcullis_core::{audit::Capture, call::StateKey, clock::Timestamp, idempotency::AnswerKey};
 
 use crate::{
-    admission::{Admissions, Judging},
     approvals::Approvals,
     audit::Audit,
-    base::Base,
+    base::{
+        Base,
+        admission::{Admissions, Judging},
+    },
     catalogue::ToolCatalogue,
-    ctx::Ctx,
-    foundation::Foundation,
-    limits::Quotas,
-    policies::Policies,
-    providers::Providers,
-    screening::Screening,
+    policies::{Policies, limits::Quotas},
+    providers::{Providers, tools::Tools},
+    request::{Ctx, screening::Screening},
     telemetry::stages::Stage,
-    tools::Tools,
 };
 
 /// Settings of calls.
@@ -54,23 +52,22 @@ pub struct Calls {
 
 impl Calls {
     pub(crate) fn new(
-        foundation: &Foundation,
         policies: &Arc<Policies>,
         tools: &Arc<Tools>,
         providers: &Arc<Providers>,
         approvals: &Arc<Approvals>,
         parts: CallParts,
     ) -> Self {
-        let Foundation { base, screening, audit, quotas, catalogue } = foundation.clone();
+        let Policies { base, screening, audit, quotas, catalogue, .. } = &**policies;
         let judging = Judging::new(parts.max_calls, base.workers.threads());
         Self {
             admissions: Arc::new(Admissions::new(judging, audit.writer.clone())),
-            base,
-            screening,
-            audit,
-            quotas,
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            quotas: Arc::clone(quotas),
             policies: Arc::clone(policies),
-            catalogue,
+            catalogue: Arc::clone(catalogue),
             tools: Arc::clone(tools),
             providers: Arc::clone(providers),
             approvals: Arc::clone(approvals),

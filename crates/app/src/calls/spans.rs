@@ -4,7 +4,7 @@
 use portcullis_core::tool::Tool;
 use portcullis_upstream::{CallAnswer, CallError};
 
-use crate::{ctx::Ctx, telemetry::traces::recording::Attribute};
+use crate::{request::Ctx, telemetry::traces::recording::Attribute};
 
 impl Ctx {
     /// Traces the tool of the call, which is a known one and not text of the caller.

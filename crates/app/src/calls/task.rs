@@ -22,7 +22,7 @@ use super::{
     Answered, Calls, Invocation, Stopped, TaskTerms, View, conversation::Conversation,
     idempotency::KeyMeaning,
 };
-use crate::{claim::Claim, ctx::Ctx};
+use crate::{base::claim::Claim, request::Ctx};
 
 /// Seconds for which an answer can be asked for after the last moment to use the approval: 24 hours.
 const KEPT_SECONDS: i64 = 24 * 60 * 60;

@@ -40,8 +40,8 @@ use crate::{
         events::{patience, row_of},
         holds::HoldError,
     },
-    ctx::target_of,
-    directory::DirectoryError,
+    identity::directory::DirectoryError,
+    request::target_of,
 };
 
 /// Reason that a command was not carried out.

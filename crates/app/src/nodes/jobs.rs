@@ -15,16 +15,16 @@ use tokio_util::sync::CancellationToken;
 
 use super::Nodes;
 use crate::{
-    access::{
+    approvals,
+    audit::{anchors, exports, late},
+    base::tenants::usage,
+    identity::access::{
         token_use,
         tokens::renewal::{RENEW_EVERY, renew},
         watch,
     },
-    approvals,
-    audit::{anchors, exports, late},
     providers::pin_changes,
     telemetry::counters,
-    tenants::usage,
 };
 
 /// Interval between two looks for refusals that have to be recorded.

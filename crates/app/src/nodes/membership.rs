@@ -7,7 +7,7 @@ use tokio::time::MissedTickBehavior;
 
 use super::Nodes;
 use crate::{
-    cluster::{BEAT, Cluster},
+    base::cluster::{BEAT, Cluster},
     providers::pin_changes,
     telemetry::counters,
 };

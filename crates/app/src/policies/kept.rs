@@ -10,7 +10,7 @@ use portcullis_store::{NewPolicySet, PolicyVersion, StoreError};
 use serde_json::{Value, json};
 
 use super::{Policies, set_change::SetChange};
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 impl Policies {
     /// Keeps the set in the store, of its policies those that `change` brought. Runs beside: until

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use super::Policies;
-use crate::{ctx::Ctx, telemetry::counters};
+use crate::{request::Ctx, telemetry::counters};
 
 /// Messages that are on their way at once; what comes beyond is dropped and counted.
 const ON_THEIR_WAY: usize = 64;

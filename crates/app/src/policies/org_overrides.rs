@@ -17,7 +17,7 @@ use portcullis_core::{
 use portcullis_store::{PolicyOverride, StoreError};
 
 use super::Policies;
-use crate::low_priority::at_low_priority;
+use crate::base::low_priority::at_low_priority;
 
 /// The set in force, and those of the orgs that switched something off.
 #[derive(Debug, Default)]

@@ -6,14 +6,14 @@ use std::{
 };
 
 use portcullis_core::{
-    id::OrgId,
-    policy::{Effect, Misnamed, PolicyError, PolicyRecord, PolicySet, Somebody},
+    id::{OrgId, PrincipalId},
+    policy::{Effect, Misnamed, OrgView, PolicyError, PolicyRecord, PolicySet, Somebody},
     refusal::Refusal,
     tool::{Tool, ToolId},
 };
 
 use super::{Policies, Reload};
-use crate::{ctx::Ctx, tenants::tallies::PolicyStats};
+use crate::{base::tenants::tallies::PolicyStats, request::Ctx};
 
 /// Filter of a list of policies.
 #[derive(Debug, Clone, Default)]
@@ -210,5 +210,32 @@ impl Policies {
         let tools = tools.values().map(|(tool, _)| tool);
         let tools = tools.filter(|tool| is_open(tool) && set.applies_to_tool(id, tool));
         PolicyStats { applies_to_tools: tools.count(), ..ctx.session.tenant.tallies.of(id) }
+    }
+
+    /// The org as policies can name it, when these principals are named.
+    pub(crate) async fn org_view(
+        &self,
+        org: OrgId,
+        named: &BTreeSet<PrincipalId>,
+    ) -> Result<OrgView, Refusal> {
+        let members = if named.is_empty() {
+            Vec::new()
+        } else {
+            let found = self.base.store.principals_among(org, named).await;
+            found?.into_keys().collect()
+        };
+        let foreign =
+            self.catalogue.providers.values().filter(|provider| !provider.is_open_to(org));
+        let foreign = foreign.map(|provider| provider.declared.slug.to_string());
+        Ok(OrgView::new(org, members, foreign))
+    }
+
+    /// The org as the policies of this set name it.
+    pub(crate) async fn org_view_of(
+        &self,
+        org: OrgId,
+        set: &PolicySet,
+    ) -> Result<OrgView, Refusal> {
+        self.org_view(org, &set.named_principals()).await
     }
 }

@@ -17,7 +17,7 @@ use portcullis_store::{CountersError, SharedCounters};
 use tokio_util::task::TaskTracker;
 
 use super::Policies;
-use crate::ctx::Ctx;
+use crate::request::Ctx;
 
 /// Many small locks: calls that are not counted together hardly ever wait for each other.
 const SHARDS: usize = 32;

@@ -13,7 +13,7 @@ use super::{
     kept::others,
     set_change::SetChange,
 };
-use crate::{dlp::Dlp, low_priority::at_low_priority, telemetry::counters};
+use crate::{base::low_priority::at_low_priority, request::dlp::Dlp, telemetry::counters};
 
 /// Trigger of a reload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

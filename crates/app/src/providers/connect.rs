@@ -11,7 +11,6 @@ mod confirm;
 mod disconnect;
 mod events;
 mod keys;
-mod missing;
 pub(crate) mod refresh;
 mod registration;
 mod rotate;
@@ -30,7 +29,7 @@ use std::{
 };
 
 use portcullis_core::{
-    id::{ApprovalId, PrincipalKind},
+    id::PrincipalKind,
     oauth::{Origin, ReturnTo},
     principal::Scope,
     refusal::{Refusal, Violation},
@@ -42,7 +41,7 @@ use utoipa::ToSchema;
 use super::{Providers, view::ProviderView};
 use crate::{
     catalogue::{auth::Auth, authorizer::Server, provider::Provider},
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// Settings of connects in this installation.
@@ -57,19 +56,19 @@ pub struct Connecting {
     /// Days after which connections are forgotten whose provider is not configured any more.
     pub keep_missing_days: i64,
     /// Public address of the gateway for browsers: `https://host`, without a path.
-    public_url: OnceLock<String>,
+    pub(crate) public_url: Arc<OnceLock<String>>,
 }
 
 impl Connecting {
     /// With what the configuration says.
     #[must_use]
-    pub const fn new(return_to: Vec<Origin>, attempt_seconds: i64, client_name: String) -> Self {
+    pub fn new(return_to: Vec<Origin>, attempt_seconds: i64, client_name: String) -> Self {
         Self {
             return_to,
             attempt_seconds,
             client_name,
             keep_missing_days: 7,
-            public_url: OnceLock::new(),
+            public_url: Arc::default(),
         }
     }
 
@@ -91,12 +90,6 @@ impl Connecting {
         let pages = format!("{}/console/", self.public_url.get()?);
         // Compared as it is kept, without `..` and other detours.
         ReturnTo::from_stored(text).filter(|address| address.as_str().starts_with(&pages))
-    }
-
-    /// The address at which people learn how to decide about an approval, once it is known where
-    /// browsers find the gateway.
-    pub(crate) fn approval_url(&self, id: ApprovalId) -> Option<String> {
-        self.public_url.get().map(|url| format!("{url}/approvals/{id}"))
     }
 
     /// Address that authorization servers send browsers back to.

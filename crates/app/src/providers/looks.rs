@@ -12,13 +12,13 @@ use portcullis_upstream::{CallAnswer, CallError, Trace};
 
 use super::{Providers, view::ProviderView};
 use crate::{
-    Ctx,
-    admission::Admission,
+    base::admission::Admission,
     catalogue::{
         Visible,
         connection::Connection,
         freshness::{Age, Unlisted},
     },
+    request::Ctx,
 };
 
 /// The longest a call waits for a look.

@@ -19,7 +19,7 @@ use super::{
     connect::refresh::{Reason, Renewal},
 };
 use crate::{
-    caches::{Lifetime, NodeCache},
+    base::caches::{Lifetime, NodeCache},
     catalogue::{
         connection::{Connection, Live, OwnRoute, ToolMap},
         freshness::Unlisted,

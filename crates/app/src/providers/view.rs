@@ -21,7 +21,7 @@ use crate::{
         auth::{AuthKind, Awaited, OAuthSettings},
         provider::{Declared, Provider},
     },
-    ctx::Ctx,
+    request::Ctx,
 };
 
 /// Owner of a connection.

@@ -18,7 +18,7 @@ use super::{
     request::{Ask, Options, Who},
     sets::Sets,
 };
-use crate::long_work::Stop;
+use crate::base::long_work::Stop;
 
 /// End of a report: what is judged after it is left out.
 #[derive(Clone, Copy)]

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use serde_saphyr::{Location, Spanned};
 
 use super::{Simulation, Subject, rehearsal::Rehearsal};
+use crate::policies::rehearsed::CaseEnd;
 
 /// A file of cases, understood.
 #[derive(Debug)]
@@ -185,6 +186,21 @@ fn first_place(refusal: &Refusal, places: &[CasePlace]) -> CasePlace {
     let path = violations.first().and_then(|first| first.path.strip_prefix("/requests/"));
     let number = path.and_then(|path| path.split('/').next()).and_then(|at| at.parse().ok());
     number.and_then(|at: usize| places.get(at)).copied().unwrap_or(CasePlace::FIRST)
+}
+
+/// Runs the cases of a file against a set. Takes as long as judging their calls does.
+pub(crate) fn run_cases(
+    file: &PolicyFile,
+    set: &Arc<PolicySet>,
+    rehearsal: &Rehearsal<'_>,
+) -> Result<Vec<CaseEnd>, PolicyError> {
+    let runs = CaseFile::read(file)?.run(set, rehearsal)?;
+    let ends = runs.into_iter().map(|run| match run.passed {
+        Some(true) => CaseEnd::Passed,
+        Some(false) => CaseEnd::Failed(run.failure()),
+        None => CaseEnd::Skipped(run.not_run()),
+    });
+    Ok(ends.collect())
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use super::{
     request::{Draft, Options},
     sets::{self, CandidateSet},
 };
-use crate::{admission::overloaded, ctx::Ctx};
+use crate::{base::admission::overloaded, request::Ctx};
 
 /// The longest that a check waits and loads.
 const MAX_TIME: Duration = Duration::from_secs(10);

@@ -25,7 +25,7 @@ use tokio::runtime::Handle;
 use super::decision::{
     Explanation, SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction,
 };
-use crate::dlp::Dlp;
+use crate::request::dlp::Dlp;
 
 /// One call with everything looked up.
 pub(crate) struct Case {

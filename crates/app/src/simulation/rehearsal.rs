@@ -18,7 +18,7 @@ use super::{
     request::refusal,
     sets::{BaselineSource, Origins, Sets, based, drafted, told_all},
 };
-use crate::long_work::Stop;
+use crate::base::long_work::Stop;
 pub(crate) use crate::policies::rehearsed::Rehearsal;
 
 /// The org of those who are only imagined.

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use self::{player::Player, report::ReplayReport, tally::ReplayCounts};
 use super::{Options, Replay, Simulations, sets::Sets};
-use crate::{audit::events::visibility, ctx::Ctx, long_work::LongTurn};
+use crate::{audit::events::visibility, base::long_work::LongTurn, request::Ctx};
 
 /// Number of events in one read: with payloads they may take a hundred megabytes.
 const PAGE: usize = 500;

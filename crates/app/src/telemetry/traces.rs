@@ -149,7 +149,7 @@ impl Telemetry {
     pub(crate) fn start_traces(&self, stop: &CancellationToken) {
         let exporter = &mut *self.traces.exporter.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(exporter) = exporter.take() {
-            self.base.tasks.spawn(exporter.run(stop.clone()));
+            self.tasks.spawn(exporter.run(stop.clone()));
         }
     }
 }

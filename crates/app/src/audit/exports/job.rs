@@ -24,7 +24,7 @@ use crate::{
         Audit,
         events::{patience, row_of},
     },
-    ctx::Ctx,
+    request::Ctx,
     telemetry::counters,
 };
 

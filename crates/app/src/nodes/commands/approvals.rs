@@ -15,7 +15,7 @@ use crate::{
         events::{patience, row_of},
         holds::reason,
     },
-    ctx::target_of,
+    request::target_of,
 };
 
 /// Approvals that are read at once.

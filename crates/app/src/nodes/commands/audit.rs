@@ -14,7 +14,7 @@ use crate::{
         events::row_of,
         holds::{HoldRequest, reason, record, span},
     },
-    ctx::target_of,
+    request::target_of,
 };
 
 /// The members of events that can be erased: persons and payloads.

@@ -7,7 +7,7 @@ use portcullis_core::{
 use portcullis_store::ConsentPage;
 
 use super::{Shell, ShellError};
-use crate::authorization::ConsentView;
+use crate::identity::authorization::ConsentView;
 
 /// Consents that are read at once.
 const PAGE: u32 = 500;

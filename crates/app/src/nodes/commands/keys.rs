@@ -8,7 +8,7 @@ use portcullis_core::{
 use portcullis_store::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey};
 
 use super::{Shell, ShellError};
-use crate::access::keys::target;
+use crate::identity::access::keys::target;
 
 impl Shell {
     /// The keys of a service account, the oldest first.

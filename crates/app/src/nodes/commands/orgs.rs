@@ -4,7 +4,7 @@ use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
 use portcullis_store::{Org, StoreError};
 
 use super::{Shell, ShellError};
-use crate::directory::check_name;
+use crate::identity::directory::check_name;
 
 impl Shell {
     /// Makes an org.

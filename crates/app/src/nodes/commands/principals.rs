@@ -9,8 +9,8 @@ use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, Principal
 use super::{Shell, ShellError};
 use crate::{
     audit::events::row_of,
-    ctx::target_of,
-    directory::people::{NewPrincipal, PrincipalPatch},
+    identity::directory::people::{NewPrincipal, PrincipalPatch},
+    request::target_of,
 };
 
 impl Shell {

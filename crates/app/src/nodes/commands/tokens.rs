@@ -10,7 +10,7 @@ use portcullis_store::{Principal, StoreError, TokenQuery, TokenRecord};
 use serde::Serialize;
 
 use super::{Shell, ShellError};
-use crate::directory::tokens::{NewToken, TokenRequest};
+use crate::identity::directory::tokens::{NewToken, TokenRequest};
 
 /// A token as the operator asks about it.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use portcullis_store::{Pin, Surplus};
 use super::{Shell, ShellError};
 use crate::{
     audit::events::{patience, row_of},
-    tools::pins::{
+    providers::tools::pins::{
         acceptance::{Waiting, acceptance_details},
         events::{concerned, tool},
         recalled::accepted,

@@ -20,11 +20,11 @@ use super::{
     events::{About, failed},
 };
 use crate::{
+    base::tenants::sources::LookUp,
     catalogue::{auth::OAuthSettings, authorizer::Server, provider::Provider},
-    ctx::Origin,
-    limits::Refused,
+    policies::limits::Refused,
     providers::{Providers, credentials::StoredCredential, vault::SecretPlace},
-    tenants::sources::LookUp,
+    request::Origin,
 };
 
 /// The field of what was granted to an attempt.

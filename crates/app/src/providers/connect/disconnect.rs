@@ -1,6 +1,6 @@
 //! The end of a connection: its credentials are deleted, then revoked upstream (RFC 7009).
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
     audit::EventType,
@@ -10,7 +10,7 @@ use portcullis_core::{
     secret::Secret,
     tool::ProviderSlug,
 };
-use portcullis_store::{ProviderOwner, ProviderRecord};
+use portcullis_store::{ProviderOwner, ProviderRecord, StoreError};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -19,11 +19,11 @@ use super::events::About;
 use crate::{
     audit::events::row_of,
     catalogue::provider::Provider,
-    ctx::Ctx,
     providers::{
         Providers,
         credentials::{CredentialPlace, StoredCredential},
     },
+    request::Ctx,
 };
 
 portcullis_core::words! {
@@ -158,5 +158,53 @@ pub(super) fn about(record: &ProviderRecord) -> About {
         id: record.id,
         owner: record.owner,
         slug: record.slug.as_str().to_owned(),
+    }
+}
+
+/// Connections that are forgotten in one transaction each, in one round.
+const BATCH: u32 = 200;
+
+impl Providers {
+    /// Looks once for connections to providers that the configuration does not have any more: they
+    /// cannot be used, and after a while their credentials are forgotten. Not at once: a line that
+    /// was taken out by mistake must not cost everybody their connections.
+    pub(crate) async fn forget_missing(self: &Arc<Self>) {
+        if let Err(error) = self.forget_missing_now().await {
+            error.log();
+        }
+    }
+
+    async fn forget_missing_now(&self) -> Result<(), StoreError> {
+        let now = self.base.clock.now();
+        let configured: BTreeSet<&str> =
+            self.catalogue.providers.keys().map(String::as_str).collect();
+        for slug in self.base.store.note_missing_providers(&configured, now).await? {
+            tracing::warn!(
+                provider = slug,
+                days = self.connecting.keep_missing_days,
+                "the provider is not configured any more; the credentials of its connections are \
+                 forgotten after this time unless it comes back"
+            );
+        }
+        let since = now.plus_seconds(-24 * 60 * 60 * self.connecting.keep_missing_days);
+        for record in self.base.store.missing_providers(since, BATCH).await? {
+            self.forget_connection(&record).await?;
+        }
+        Ok(())
+    }
+
+    /// Without its configuration it is unknown where the provider takes revocations, and how the
+    /// gateway authenticates there.
+    async fn forget_connection(&self, record: &ProviderRecord) -> Result<(), StoreError> {
+        let details = json!({
+            "reason": "provider_not_configured", "upstream_revocation": "unsupported",
+        });
+        let event = self.gateway_event(EventType::ProviderDisconnected, &about(record), &details);
+        let org = record.org_id;
+        let id = record.id;
+        if self.base.store.remove_provider(org, id, &row_of(&event)).await? {
+            self.leave(org, id);
+        }
+        Ok(())
     }
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::PermittedConnect;
 use crate::{
-    ctx::{Ctx, Origin},
     providers::Providers,
+    request::{Ctx, Origin},
 };
 
 /// Connection that an event is about.

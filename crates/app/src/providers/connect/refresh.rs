@@ -24,12 +24,12 @@ use crate::{
         authorizer::Server,
         connection::{Connection, OwnRoute},
     },
-    ctx::Ctx,
     providers::{
         Providers,
         credentials::{CredentialPlace, StoredCredential},
         view::ProviderView,
     },
+    request::Ctx,
 };
 
 /// Seconds for which one node alone may ask for a connection's credentials.

@@ -11,7 +11,7 @@ use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
 
 use super::refresh::{Reason, Renewal};
 use crate::{
-    admission::Admission,
+    base::admission::Admission,
     catalogue::connection::{Connection, Fitness, Live, OwnRoute},
     providers::Providers,
 };

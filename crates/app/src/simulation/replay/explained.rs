@@ -27,8 +27,8 @@ use super::{
     recorded::{Core, Detached},
 };
 use crate::{
-    admission::overloaded,
-    ctx::Ctx,
+    base::admission::overloaded,
+    request::Ctx,
     simulation::{
         Simulations,
         judge::{Judged, candidates, near_misses},

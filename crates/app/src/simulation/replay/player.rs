@@ -15,8 +15,8 @@ use super::{
     tally::{ReplayCounts, Tally},
 };
 use crate::{
+    base::long_work::Stop,
     catalogue::ToolTable,
-    long_work::Stop,
     simulation::{Options, decision::SimulatedDecision, sets::Sets},
 };
 

@@ -1,0 +1,291 @@
+//! Tools of the catalogue as a caller can see them, and the pins of their definitions.
+//!
+//! One predicate, [`ToolCatalogue::visible`], serves list, get and invoke: what is not visible does not
+//! exist for this caller, in all three.
+
+mod listed;
+mod offered;
+pub(crate) mod pins;
+
+pub use self::offered::{ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery};
+pub use self::pins::LeftOutTool;
+
+use std::sync::Arc;
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::{OrgId, ProviderId},
+    policy::Access,
+    refusal::Refusal,
+    tool::{Tool, ToolDefinition, ToolId},
+};
+use portcullis_store::ProviderStatus;
+use portcullis_upstream::CallError;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use self::{offered::Offers, pins::held::Pins};
+use crate::{
+    audit::Audit,
+    base::Base,
+    catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
+    policies::Policies,
+    request::{Ctx, screening::Screening},
+};
+
+/// A tool as it is shown.
+#[derive(Debug, Clone)]
+pub struct ToolView {
+    pub tool: Arc<Tool>,
+    /// The connection it would be called through.
+    pub provider_id: ProviderId,
+    /// Decision of the policies before input is known.
+    pub access: Access,
+    pub status: ToolStatus,
+}
+
+portcullis_core::words! {
+    /// Status of a tool.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum ToolStatus {
+        /// Calls are possible.
+        Available = "available",
+        /// Its connection needs attention.
+        Unavailable = "unavailable",
+        /// Its definition changed and was not accepted yet.
+        Quarantined = "quarantined",
+    }
+}
+
+/// Filter of a list of tools.
+#[derive(Debug, Clone, Default)]
+pub struct ToolQuery {
+    /// Only of these providers; empty means all.
+    pub providers: Vec<String>,
+    /// Only whose id, title or description contains this, whatever the case.
+    pub text: Option<String>,
+    /// Only with this access; empty means any.
+    pub access: Vec<Access>,
+    pub after: Option<String>,
+    pub limit: usize,
+}
+
+impl ToolQuery {
+    fn wants(&self, tool: &Tool) -> bool {
+        let provider = tool.id.provider();
+        (self.providers.is_empty() || self.providers.iter().any(|slug| slug == provider))
+            && self.after.as_deref().is_none_or(|after| tool.id.as_str() > after)
+            && self.text.as_deref().is_none_or(|text| mentions(tool, text))
+    }
+}
+
+/// The id in `text`. What is malformed names no tool, so it is not found.
+pub fn tool_named(text: &str) -> Result<ToolId, Refusal> {
+    text.parse().map_err(|_| Refusal::not_found("mcp", text))
+}
+
+fn mentions(tool: &Tool, text: &str) -> bool {
+    let text = text.to_lowercase();
+    let definition = &tool.definition;
+    let places =
+        [Some(tool.id.as_str()), definition.title.as_deref(), definition.description.as_deref()];
+    places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
+}
+
+/// The catalogue of tools and the pins of their definitions.
+#[derive(Debug)]
+pub struct Tools {
+    base: Arc<Base>,
+    screening: Arc<Screening>,
+    audit: Arc<Audit>,
+    policies: Arc<Policies>,
+    catalogue: Arc<ToolCatalogue>,
+    pub(crate) pins: Pins,
+    offers: Offers,
+}
+
+impl Tools {
+    pub(crate) fn new(policies: &Arc<Policies>) -> Self {
+        let Policies { base, screening, audit, catalogue, .. } = &**policies;
+        Self {
+            base: Arc::clone(base),
+            screening: Arc::clone(screening),
+            audit: Arc::clone(audit),
+            policies: Arc::clone(policies),
+            catalogue: Arc::clone(catalogue),
+            pins: Pins::default(),
+            offers: Offers::new(),
+        }
+    }
+
+    /// A tool as it is shown. A tool in quarantine is denied by `tool-pinning`, whatever the policies say.
+    fn view(&self, ctx: &Ctx, visible: &Visible, access: Access) -> ToolView {
+        let held = self.pins.hold(ctx.caller().org_id, &visible.tool);
+        let status = match visible.connection.status() {
+            _ if held => ToolStatus::Quarantined,
+            ProviderStatus::Connected => ToolStatus::Available,
+            ProviderStatus::Pending
+            | ProviderStatus::Starting
+            | ProviderStatus::NeedsAuth
+            | ProviderStatus::Error => ToolStatus::Unavailable,
+        };
+        ToolView {
+            access: if held { Access::Deny } else { access },
+            tool: Arc::clone(&visible.tool),
+            provider_id: visible.connection.id,
+            status,
+        }
+    }
+
+    /// The tools the caller may see, by id; and whether there are more.
+    pub fn list(&self, ctx: &Ctx, query: &ToolQuery) -> Result<(Vec<ToolView>, bool), Refusal> {
+        let policies = self.policies.current_of(ctx.caller().org_id);
+        let accesses = policies.accesses(&ctx.session.principal);
+        let mut found = Vec::new();
+        for visible in Self::all_visible(ctx, query) {
+            let view = self.view(ctx, &visible, accesses.of(&visible.tool));
+            if !query.access.is_empty() && !query.access.contains(&view.access) {
+                continue;
+            }
+            if found.len() == query.limit {
+                return Ok((found, true));
+            }
+            found.push(view);
+        }
+        Ok((found, false))
+    }
+
+    /// Every tool that the caller may see and the query wants, by id.
+    fn all_visible(ctx: &Ctx, query: &ToolQuery) -> Vec<Visible> {
+        let mut found = Vec::new();
+        for connection in ctx.session.connections.iter() {
+            let tools = connection.tools().into_iter();
+            let wanted = tools.filter(|tool| query.wants(tool));
+            found.extend(wanted.map(|tool| Visible { tool, connection: Arc::clone(connection) }));
+        }
+        found.sort_by(|a, b| a.tool.id.as_str().cmp(b.tool.id.as_str()));
+        found
+    }
+
+    /// One tool, if the caller may see it.
+    pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
+        let visible = self.catalogue.visible(&ctx.session.connections, id)?;
+        let access = self.policies.current_of(ctx.caller().org_id);
+        let access = access.access(&ctx.session.principal, &visible.tool);
+        Ok(self.view(ctx, &visible, access))
+    }
+
+    /// Asks a provider for its tools and puts them into the catalogue.
+    pub(crate) async fn refresh(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+    ) -> Result<(), Unlisted> {
+        let mut last = provider.freshness.turn.lock().await;
+        let refreshed = self.refresh_in_turn(provider).await;
+        last.ended(self.base.clock.now(), &refreshed);
+        refreshed
+    }
+
+    /// The same while holding the turn.
+    pub(crate) async fn refresh_in_turn(
+        self: &Arc<Self>,
+        provider: &Arc<Provider>,
+    ) -> Result<(), Unlisted> {
+        let slug = &provider.declared.slug;
+        let began = self.base.clock.now();
+        let list = provider.server().list_tools().await.map_err(|error| {
+            let why = self.why(provider, error);
+            provider.failed(&error, why, self.base.clock.now());
+            Unlisted::Call(error)
+        })?;
+        let org = provider.declared.org;
+        let (fresh_for, peer) = (list.fresh_for, list.peer);
+        let definitions = self.definitions(provider, org, list).await.map_err(|error| {
+            provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
+            Unlisted::Store(error.into())
+        })?;
+        if !provider.has(&definitions) {
+            let tools = self.compiled(provider, org, definitions).await;
+            tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
+            provider.connected(tools, self.base.clock.now());
+            self.bind_again().await;
+        }
+        provider.freshness.took(began, fresh_for, peer);
+        Ok(())
+    }
+
+    /// Sentence about a failure to list tools, for which nothing was to be executed. Words of the upstream in
+    /// it are masked.
+    fn why(&self, provider: &Provider, error: CallError) -> String {
+        let error = error.kind;
+        let server = provider.server();
+        if server.is_starting() {
+            return format!("{error}: the program is still starting");
+        }
+        match server.cause() {
+            Some(cause) => format!("{error}: {}", self.screening.recordable(&cause)),
+            None => error.to_string(),
+        }
+    }
+
+    /// Binds the policies to the catalogue as it is now.
+    pub(crate) async fn bind_again(self: &Arc<Self>) {
+        // Validating policies takes milliseconds: not on a thread that serves requests.
+        let this = Arc::clone(self);
+        let bound = self.base.list_work(None, move || {
+            this.catalogue_changed();
+            this.policies.rehearse_again();
+        });
+        if bound.await.is_none() {
+            tracing::error!("binding the policies to the catalogue ended in a panic");
+        }
+    }
+
+    /// Compiles each definition; a tool whose schema cannot be enforced, or not within what the
+    /// patterns of one list may take, stays out.
+    pub(crate) async fn compiled(
+        &self,
+        provider: &Arc<Provider>,
+        org: Option<OrgId>,
+        definitions: Vec<ToolDefinition>,
+    ) -> Vec<Arc<Tool>> {
+        let seen = self.first_seen(provider, org, &definitions).await;
+        let slug = provider.declared.slug.clone();
+        // A thousand schemas take a while: not on a thread that serves requests.
+        let compiled = self.base.list_work(org, move || listed::compile(&slug, definitions, seen));
+        compiled.await.unwrap_or_else(|| {
+            tracing::error!(provider = %provider.declared.slug, "compiling schemas ended in a panic");
+            Vec::new()
+        })
+    }
+
+    /// When each definition was first seen; this moment for all, if the store cannot tell.
+    async fn first_seen(
+        &self,
+        provider: &Arc<Provider>,
+        org: Option<OrgId>,
+        definitions: &[ToolDefinition],
+    ) -> Vec<Timestamp> {
+        let now = self.base.clock.now();
+        let slug = &provider.declared.slug;
+        let versions: Vec<(ToolId, String)> = definitions
+            .iter()
+            .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
+            .collect();
+        let most = u32::try_from(provider.declared.max_pins).unwrap_or(u32::MAX);
+        match self.base.store.tool_seen(org, &versions, most, now).await {
+            Ok(seen) if seen.len() == definitions.len() => seen,
+            Ok(_) => vec![now; definitions.len()],
+            Err(error) => {
+                error.log();
+                vec![now; definitions.len()]
+            }
+        }
+    }
+
+    /// Rebuilds the table and binds the policies to it.
+    pub(crate) fn catalogue_changed(&self) {
+        self.catalogue.rebuild(|catalogue| self.policies.rebind(catalogue, self.base.clock.now()));
+    }
+}

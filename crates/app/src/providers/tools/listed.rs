@@ -1,0 +1,130 @@
+//! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
+//! trial, and pinned.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use portcullis_core::{
+    clock::Timestamp,
+    id::OrgId,
+    tool::{PatternBudget, ProviderSlug, Tool, ToolDefinition, ToolId},
+};
+use portcullis_store::StoreError;
+use portcullis_upstream::ToolList;
+
+use super::{Tools, pins::events::LeftOut};
+use crate::{catalogue::provider::Provider, request::dlp::Dlp};
+
+impl Tools {
+    /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that
+    /// changed is the accepted one. What is left out is told in the log.
+    pub(crate) async fn definitions(
+        &self,
+        provider: &Provider,
+        org: Option<OrgId>,
+        list: ToolList,
+    ) -> Result<Vec<ToolDefinition>, StoreError> {
+        let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
+        if list.truncated {
+            left_out.push(LeftOut::new("", &"the list does not end within what is read of one"));
+        }
+        let slug = provider.declared.slug.clone();
+        let dlp = self.screening.dlp();
+        // A thousand schemas take a while: not on a thread that serves requests.
+        let strict = provider.declared.strict_patterns;
+        let looked = move || usable(&slug, &dlp, strict, list.tools);
+        let looked = self.base.list_work(org, looked).await;
+        let looked = looked.unwrap_or_else(|| {
+            tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
+            UsableTools::default()
+        });
+        left_out.extend(looked.left_out);
+        self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await
+    }
+}
+
+/// Definitions of a list that can be used.
+#[derive(Default)]
+struct UsableTools {
+    definitions: Vec<ToolDefinition>,
+    /// Tools whose definitions likely hold instructions to a model.
+    steering: BTreeSet<ToolId>,
+    left_out: Vec<LeftOut>,
+}
+
+/// The definitions as DLP lets them be shown; a tool that cannot be shown or whose schema cannot
+/// be enforced stays out.
+fn usable(
+    slug: &ProviderSlug,
+    dlp: &Arc<Dlp>,
+    strict: bool,
+    all: Vec<ToolDefinition>,
+) -> UsableTools {
+    let UsableTools { mut definitions, mut steering, mut left_out } = UsableTools::default();
+    let mut patterns = PatternBudget::default();
+    for definition in all {
+        let version = definition.version();
+        let name = definition.name.clone();
+        let cleared = match definition.cleared(dlp.engine()) {
+            Ok(cleared) => cleared,
+            Err(error) => {
+                left_out.push(LeftOut::new(name.as_str(), &error));
+                continue;
+            }
+        };
+        let trial = Tool::new(slug, cleared.clone(), Timestamp::default());
+        let trial = match trial.and_then(|tool| patterns.admit(tool)) {
+            Ok(trial) => trial,
+            Err(error) => {
+                left_out.push(LeftOut::new(name.as_str(), &error));
+                continue;
+            }
+        };
+        if let Some(first) = trial.unenforced().first().filter(|_| strict) {
+            left_out.push(LeftOut::new(name.as_str(), &Unenforced(first)));
+            continue;
+        }
+        if cleared.version() != version {
+            tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
+        }
+        if dlp.engine().holds_instructions(&cleared.to_json()) {
+            steering.insert(ToolId::new(slug, &cleared.name));
+        }
+        definitions.push(cleared);
+    }
+    UsableTools { definitions, steering, left_out }
+}
+
+/// The first pattern of a tool that cannot be enforced, where all have to be.
+struct Unenforced<'a>(&'a str);
+
+impl fmt::Display for Unenforced<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the pattern at {} of its input schema cannot be matched in linear time; `patterns = \"note\"` \
+             of the provider uses the tool without it",
+            self.0
+        )
+    }
+}
+
+/// Compiles each definition; a tool whose schema cannot be enforced stays out.
+pub(super) fn compile(
+    slug: &ProviderSlug,
+    definitions: Vec<ToolDefinition>,
+    seen: Vec<Timestamp>,
+) -> Vec<Arc<Tool>> {
+    let mut patterns = PatternBudget::default();
+    let mut tools = Vec::with_capacity(definitions.len());
+    for (definition, updated_at) in definitions.into_iter().zip(seen) {
+        let name = definition.name.clone();
+        let tool = Tool::new(slug, definition, updated_at);
+        match tool.and_then(|tool| patterns.admit(tool)) {
+            Ok(tool) => tools.push(Arc::new(tool)),
+            Err(error) => {
+                tracing::warn!(provider = %slug, tool = %name, %error, "tool left out");
+            }
+        }
+    }
+    tools
+}

@@ -1,0 +1,302 @@
+//! Tools as MCP clients are offered them: texts, names and index are prepared once for a list of
+//! tools, and filtered for each caller.
+
+mod pages;
+mod view;
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::Arc,
+};
+
+pub use self::pages::{ListedNames, ListedPage, PageQuery};
+use self::{pages::Pages, view::View};
+use super::Tools;
+use crate::{
+    base::caches::{Lifetime, NodeCache},
+    catalogue::connection::{Connection, ListHandle},
+    request::Ctx,
+};
+use moka::sync::Cache;
+use portcullis_core::{
+    mcp::{
+        listed::ListedTool,
+        names,
+        params::{self, ParamHeader},
+        search::{self, Index},
+    },
+    policy::Access,
+    principal::Scope,
+    refusal::Refusal,
+    tool::{Tool, ToolId},
+};
+
+/// Tools near a name that policies are asked about, at most.
+const MOST_NEAR: usize = 32;
+
+/// A tool under the name by which clients know it.
+#[derive(Debug)]
+pub struct OfferedTool {
+    pub tool: Arc<Tool>,
+    /// Its name in a list of several providers.
+    pub name: String,
+    pub listed: ListedTool,
+    /// The arguments that clients mirror into headers.
+    pub params: Vec<ParamHeader>,
+}
+
+/// The tools of one list, by id.
+#[derive(Debug, Default)]
+pub(crate) struct Offer {
+    tools: Vec<OfferedTool>,
+    by_name: HashMap<String, usize>,
+    by_id: HashMap<ToolId, usize>,
+    index: Index,
+}
+
+impl Offer {
+    fn prepare(mut tools: Vec<Arc<Tool>>) -> Self {
+        tools.sort_by(|one, other| one.id.cmp(&other.id));
+        let names = names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
+        let tools: Vec<OfferedTool> = tools
+            .into_iter()
+            .zip(names)
+            .filter_map(|(tool, name)| {
+                let listed = ListedTool::new(&tool);
+                // A client leaves out a tool whose annotations are forbidden.
+                let params = params::find(&tool.definition.input_schema).unwrap_or_default();
+                Some(OfferedTool { name: name?, listed, params, tool })
+            })
+            .collect();
+        let index = Index::build(tools.iter().map(|it| &*it.tool));
+        let by_name = tools.iter().map(|it| it.name.clone()).zip(0..).collect();
+        let by_id = tools.iter().map(|it| it.tool.id.clone()).zip(0..).collect();
+        Self { tools, by_name, by_id, index }
+    }
+
+    fn weight(&self) -> usize {
+        let texts: usize = self.tools.iter().map(|it| it.listed.bytes() + 256).sum();
+        texts + self.index.weight()
+    }
+
+    fn is_of(&self, tools: &[Arc<Tool>]) -> bool {
+        self.tools.len() == tools.len()
+            && tools.iter().all(|tool| {
+                let place = self.by_id.get(&tool.id);
+                let known = place.and_then(|place| self.tools.get(*place));
+                known.is_some_and(|known| Arc::ptr_eq(&known.tool, tool))
+            })
+    }
+}
+
+/// Prepared lists, by the address of the list. An entry holds its list, so that no other list can
+/// have its address.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    by_list: Cache<usize, (ListHandle, Arc<Offer>)>,
+    /// The last of each provider: a list that was replaced by an equal one is not prepared again.
+    last: Cache<String, Arc<Offer>>,
+    pages: Pages,
+}
+
+impl Offers {
+    pub(crate) fn new() -> Self {
+        let forever = Lifetime::Unbounded;
+        Self {
+            by_list: NodeCache::Offers
+                .make(forever, |_, (_, offer): &(ListHandle, Arc<Offer>)| offer.weight()),
+            last: NodeCache::LastOffers.make(forever, |_, offer: &Arc<Offer>| offer.weight()),
+            pages: Pages::new(),
+        }
+    }
+}
+
+/// A tool that is offered, looked up by its name.
+#[derive(Debug)]
+pub struct NamedTool {
+    offer: Arc<Offer>,
+    place: usize,
+}
+
+impl NamedTool {
+    /// The tool.
+    #[must_use]
+    pub fn get(&self) -> Option<&OfferedTool> {
+        self.offer.tools.get(self.place)
+    }
+}
+
+/// The tools that a caller may use.
+#[derive(Debug)]
+pub struct OfferedTools {
+    /// In the order of providers.
+    views: Vec<View>,
+}
+
+impl OfferedTools {
+    /// Number of tools.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.views.iter().map(View::count).sum()
+    }
+
+    /// All of them, in the order of providers and names.
+    pub fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
+        self.views.iter().flat_map(View::iter)
+    }
+
+    /// The slugs of their providers.
+    #[must_use]
+    pub fn providers(&self) -> Vec<&str> {
+        let first = self.views.iter().filter_map(|view| view.iter().next());
+        first.map(|it| it.tool.id.provider()).collect()
+    }
+
+    /// The tool of this id or name.
+    #[must_use]
+    pub fn find(&self, id: &str) -> Option<&OfferedTool> {
+        self.iter().find(|it| it.tool.id.as_str() == id || it.name == id)
+    }
+
+    /// Tools that answer a question, the best first.
+    #[must_use]
+    pub fn search(&self, question: &str, limit: usize) -> Vec<&OfferedTool> {
+        let indexes: Vec<&Index> = self.views.iter().map(|view| &view.offer.index).collect();
+        let usable =
+            |list: usize, tool: usize| self.views.get(list).is_some_and(|view| view.holds(tool));
+        let hits = search::rank(&indexes, question, limit, usable).into_iter();
+        hits.filter_map(|hit| self.views.get(hit.list)?.offer.tools.get(hit.tool)).collect()
+    }
+
+    /// A fingerprint of ids and versions, which is another when the caller may use other tools.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        for offered in self.iter() {
+            (offered.tool.id.as_str(), &offered.tool.version).hash(&mut hasher);
+        }
+        hasher.finish()
+    }
+}
+
+impl Tools {
+    /// The tools that the caller may use, of one provider or of all: those that policy does not deny
+    /// whatever the input, without those in quarantine.
+    pub async fn offered_tools(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+    ) -> Result<OfferedTools, Refusal> {
+        let offers = self.offers_of(ctx, provider).await?;
+        let org = ctx.caller().org_id;
+        let policies = self.policies.current_of(org);
+        let accesses = policies.accesses(&ctx.session.principal);
+        let usable = |it: &OfferedTool| {
+            accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
+        };
+        let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
+        Ok(OfferedTools { views })
+    }
+
+    /// Tools that the caller may use with their distances, the nearest first, of one provider or of all. Policies are
+    /// asked about few: about those that `distance` finds near.
+    pub async fn near_tools(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+        distance: impl Fn(&OfferedTool) -> Option<usize> + Send,
+    ) -> Result<Vec<(usize, NamedTool)>, Refusal> {
+        let offers = self.offers_of(ctx, provider).await?;
+        let mut near = Vec::new();
+        for offer in &offers {
+            let tools = offer.tools.iter().enumerate();
+            near.extend(tools.filter_map(|(place, tool)| Some((distance(tool)?, offer, place))));
+        }
+        near.sort_by_key(|(distance, ..)| *distance);
+        near.truncate(MOST_NEAR);
+        let org = ctx.caller().org_id;
+        let policies = self.policies.current_of(org);
+        let accesses = policies.accesses(&ctx.session.principal);
+        near.retain(|(_, offer, place)| {
+            offer.tools.get(*place).is_some_and(|it| {
+                accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
+            })
+        });
+        let named = |(distance, offer, place): (usize, &Arc<Offer>, usize)| {
+            (distance, NamedTool { offer: Arc::clone(offer), place })
+        };
+        Ok(near.into_iter().map(named).collect())
+    }
+
+    /// The tool behind a name in the list of one provider or of all, whether or not the caller may
+    /// use it.
+    pub async fn named_tool(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+        name: &str,
+    ) -> Result<Option<NamedTool>, Refusal> {
+        let reachable = &ctx.session.connections;
+        if let Some(slug) = provider {
+            let Some(connection) = reachable.get(slug) else { return Ok(None) };
+            let offer = self.offer_of(connection).await?;
+            let id = format!("{slug}:{name}").parse::<ToolId>().ok();
+            let place = id.and_then(|id| offer.by_id.get(&id).copied());
+            return Ok(place.map(|place| NamedTool { offer, place }));
+        }
+        let own = names::slug_of(name).and_then(|(slug, _)| reachable.get(slug));
+        // A very long slug is cut.
+        for connection in own.into_iter().chain(reachable.iter().filter(|it| it.slug().len() > 55))
+        {
+            let offer = self.offer_of(connection).await?;
+            if let Some(place) = offer.by_name.get(name).copied() {
+                return Ok(Some(NamedTool { offer, place }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns true if the caller has a connection to this provider.
+    #[must_use]
+    pub fn reaches(&self, ctx: &Ctx, slug: &str) -> bool {
+        ctx.session.connections.get(slug).is_some()
+    }
+
+    /// The lists of one provider or of all that the caller has a connection to.
+    async fn offers_of(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+    ) -> Result<Vec<Arc<Offer>>, Refusal> {
+        ctx.require(Scope::McpsRead)?;
+        let connections = ctx.session.connections.iter();
+        let mut offers = Vec::new();
+        for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
+            offers.push(self.offer_of(connection).await?);
+        }
+        Ok(offers)
+    }
+
+    /// Prepared texts of a connection's tools; prepared now if they are not.
+    async fn offer_of(&self, connection: &Connection) -> Result<Arc<Offer>, Refusal> {
+        let list = connection.list_handle();
+        let address = list.address();
+        if let Some((_, offer)) = self.offers.by_list.get(&address) {
+            return Ok(offer);
+        }
+        let tools = connection.tools();
+        let slug = connection.slug().to_owned();
+        let known = self.offers.last.get(&slug).filter(|offer| offer.is_of(&tools));
+        let offer = if let Some(offer) = known {
+            offer
+        } else {
+            // A thousand schemas take a while: not on a thread that serves requests.
+            let prepared = self.base.worked(connection.org, usize::MAX, || Offer::prepare(tools));
+            Arc::new(prepared.await?)
+        };
+        self.offers.last.insert(slug, Arc::clone(&offer));
+        self.offers.by_list.insert(address, (list, Arc::clone(&offer)));
+        Ok(offer)
+    }
+}
