@@ -2,6 +2,8 @@
 
 use std::{cell::Cell, ops::Range};
 
+use serde::Deserialize;
+
 use crate::{
     text::{
         digits::DigitRun,
@@ -118,7 +120,8 @@ pub(crate) const ALONE_BITS: i32 = 10;
 pub(crate) const LOOSE_BITS: i32 = -7;
 
 /// Characters that may not touch a match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Edges {
     /// The shape sees to it itself.
     Any,
@@ -132,7 +135,8 @@ pub(crate) enum Edges {
 }
 
 /// Normal form of a value before it is fingerprinted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum NormalForm {
     /// As it is.
     Verbatim,
@@ -182,7 +186,8 @@ impl Candidate<'_> {
 }
 
 /// Character before a run of digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Before {
     Anything,
     Letter,

@@ -1,106 +1,12 @@
 //! Numbers of persons in France, Belgium and the Netherlands.
 
 use crate::catalogue::{
-    builders::{any, national},
     checks::{at, luhn, one_digit, part, remainder, two_digits, varied, weighted},
-    detector::{Candidate, Detector},
+    detector::Candidate,
 };
 
-pub(super) const ALL: &[Detector] = &[
-    national("fr_nir", "French social security number (NIR)", nir)
-        .alone(&[
-            "9 99 99 99 999 999 99",
-            "9 99 99 9A 999 999 99",
-            "9.99.99.99.999.999.99",
-            "9 99 99 99 999 999 | 99",
-        ])
-        .named(&["999999999999999", "9999999999999 99", "999999A99999999"])
-        .beside(&[
-            "nir",
-            "sécurité sociale",
-            "securite sociale",
-            "numéro de sécu",
-            "num secu",
-            "insee",
-            "carte vitale",
-            "social security",
-        ])
-        .fires(&[
-            "2 84 03 75 692 971 12",
-            r#"{"nir": "284037569297112"}"#,
-            "sécurité sociale 284037500367031",
-        ])
-        .passes(&["2 84 03 75 692 971 13", "284037569297112", "NIR 284137569297112"]),
-    national("fr_tax_id", "French tax number (SPI), beside words that name it", french_tax)
-        .named(&["9999999999999", "99 99 999 999 999"])
-        .beside(&[
-            "numéro fiscal",
-            "numero fiscal",
-            "spi",
-            "identifiant fiscal",
-            "impôts",
-            "numfiscal",
-        ])
-        .fires(&["numéro fiscal 0275263494058"])
-        .passes(&["0275263494058", "numéro fiscal 9275263494058"]),
-    national("fr_id_card", "French identity card number, beside words that name it", any)
-        .named(&["999999999999", "XXXXXXXX9", "XXXXXX999"])
-        .beside(&[
-            "carte d'identité",
-            "carte nationale d'identité",
-            "carte identite",
-            "cni",
-            "carte nationale",
-        ])
-        .fires(&["carte d'identité 880692310285"])
-        .passes(&["880692310285", "carte d'identité perdue"]),
-    national("fr_passport", "French passport number, beside words that name it", any)
-        .named(&["99AA99999"])
-        .beside(&["passeport", "passport"])
-        .fires(&["passeport 10AA12345"])
-        .passes(&["10AA12345"]),
-    national(
-        "fr_siret",
-        "French establishment or enterprise number, beside words that name it",
-        siret,
-    )
-    .named(&["99999999999999", "999 999 999 99999", "999999999", "999 999 999"])
-    .beside(&["siret", "siren"])
-    .fires(&["SIRET 732 829 320 00074", r#"{"siren": "732829320"}"#])
-    .passes(&["73282932000074", "SIREN 732829321"]),
-    national("be_national_number", "Belgian national register number", belgium)
-        .alone(&["99.99.99-999.99", "99.99.99-999-99"])
-        .named(&["99999999999", "999999-999-99", "999999 999 99"])
-        .beside(&[
-            "rijksregister",
-            "rijksregisternummer",
-            "registre national",
-            "national number",
-            "nrn",
-            "niss",
-            "insz",
-            "numéro national",
-        ])
-        .fires(&["84.03.15-340.25", r#"{"niss": "84031597470"}"#])
-        .passes(&["84.03.15-340.26", "84031597470"]),
-    national("nl_bsn", "Dutch citizen service number, beside words that name it", bsn)
-        .named(&["999999999", "9999.99.999", "9999 99 999", "99999999"])
-        .beside(&["bsn", "burgerservicenummer", "sofinummer", "sofi nummer", "citizen service"])
-        .fires(&["BSN 407939763", r#"{"bsn": 388684227}"#])
-        .passes(&["407939763", "BSN 407939764"]),
-    national(
-        "lu_national_number",
-        "Luxembourg national number, beside words that name it",
-        luxembourg,
-    )
-    .named(&["9999999999999"])
-    .beside(&["matricule", "numéro d'identification", "identification nationale", "cns"])
-    .fires(&["matricule 1984031512380"])
-    .passes(&["1984031512380", "matricule 1984131512380"]),
-];
-
 /// Sex, year, month, place, serial; the last two digits make it divisible with 97.
-fn nir(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn nir(candidate: &Candidate<'_>) -> Option<i32> {
     // Corsica's departments `2A` and `2B` count as 19 and 18.
     let mut digits = candidate.digits();
     match candidate.matched().iter().find(|byte| byte.is_ascii_alphabetic()) {
@@ -119,13 +25,13 @@ fn nir(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// The last three digits are the remainder of the first ten.
-fn french_tax(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn french_tax(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let is_right = remainder(digits.get(..10)?, 511) == part(&digits, 10, 13);
     two_digits(at(&digits, 0) <= 3 && is_right)
 }
 
-fn siret(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn siret(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let enterprise = digits.get(..9)?;
     // Establishments of the post have a sum of their own.
@@ -137,7 +43,7 @@ fn siret(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Born in this century, a 2 is put before the nine digits.
-fn belgium(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn belgium(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let nine = part(&digits, 0, 9);
     let check = part(&digits, 9, 11);
@@ -148,7 +54,7 @@ fn belgium(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Weights 9 to 2 and -1: the sum is divisible by eleven.
-fn bsn(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn bsn(candidate: &Candidate<'_>) -> Option<i32> {
     let mut digits = candidate.digits();
     if digits.len() == 8 {
         digits.insert(0, 0);
@@ -158,7 +64,7 @@ fn bsn(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Date of birth, then a Luhn digit over the first eleven.
-fn luxembourg(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn luxembourg(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let is_born = crate::catalogue::checks::is_date(
         part(&digits, 0, 4),

@@ -10,9 +10,6 @@ use regex::bytes::{Regex, RegexSet};
 use super::classes::Classes;
 use crate::text::window::Window;
 
-/// Finder of the passage around a literal.
-pub(super) type Finder = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
-
 /// Bytes of a sentence before and behind the literal in it.
 const BACK: usize = 240;
 const AHEAD: usize = 420;
