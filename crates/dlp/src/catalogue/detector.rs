@@ -5,6 +5,7 @@ use std::{cell::Cell, ops::Range};
 use serde::Deserialize;
 
 use crate::{
+    catalogue::checks::digits::DigitRule,
     text::{
         digits::DigitRun,
         groups::Grouping,
@@ -26,7 +27,7 @@ pub struct Detector {
     /// Evidence, in bits, that the shape alone gives.
     pub(crate) bits: i32,
     /// Looks closer: more bits, or none when it is something else.
-    pub(crate) check: fn(&Candidate<'_>) -> Option<i32>,
+    pub(crate) check: Check,
     /// Words that support a match when they stand near it or in a key above it, lower case.
     pub(crate) context: &'static [&'static str],
     /// Evidence, in bits, that context gives.
@@ -39,6 +40,13 @@ pub struct Detector {
     pub(crate) positives: &'static [&'static str],
     /// Texts, or JSON objects, in which it must not.
     pub(crate) negatives: &'static [&'static str],
+}
+
+/// What looks closer at a match.
+#[derive(Debug)]
+pub(crate) enum Check {
+    Function(fn(&Candidate<'_>) -> Option<i32>),
+    Digits(DigitRule),
 }
 
 /// Triggers of a detector, and the text that it then looks at.
@@ -159,6 +167,16 @@ pub(crate) struct Candidate<'a> {
     pub(crate) head: Option<&'a [u8]>,
     /// Steps that checks took.
     pub(crate) steps: &'a Cell<usize>,
+}
+
+impl Check {
+    /// More bits, or none when it is something else.
+    pub(crate) fn bits(&self, candidate: &Candidate<'_>) -> Option<i32> {
+        match self {
+            Check::Function(check) => check(candidate),
+            Check::Digits(rule) => rule.bits(candidate),
+        }
+    }
 }
 
 impl Candidate<'_> {

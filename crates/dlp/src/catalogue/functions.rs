@@ -9,10 +9,7 @@ use crate::{
         detector::Candidate,
         financial::{accounts, cards, coins, iban, lone_cards},
         health,
-        ids::{
-            americas, asia, balkans_baltics, dach, documents, east, east_asia, further, north,
-            south, south_and_middle_east, uk_ie, us, west,
-        },
+        ids::{americas, asia, documents, europe},
         injection::{links, overrides, poison, requests, roles, steering, veiled},
         network,
         secrets::{
@@ -35,43 +32,30 @@ macro_rules! functions {
 
 pub(super) const CHECKS: &[(&str, Check)] = functions! {
     randomness::random assigned::assigned randomness::random_with_digits any accounts::aba
-    accounts::bic accounts::ccc accounts::clabe accounts::us_account accounts::vat
-    ai::unlike_openai americas::cnpj americas::colombia americas::cpf americas::cuit
-    americas::curp americas::dominican americas::ecuador americas::nss americas::rfc americas::rif
-    americas::ruc americas::rut americas::sin any_varied asia::aadhaar asia::cnic asia::gstin
-    asia::mykad asia::nik asia::nric asia::pan asia::thai asia::uen aws::access_key_id
-    aws::secret_access_key balkans_baltics::baltic balkans_baltics::inn balkans_baltics::jmbg
-    balkans_baltics::kazakhstan balkans_baltics::latvia balkans_baltics::oib
-    balkans_baltics::slovenia balkans_baltics::snils balkans_baltics::ukraine cards::card
-    cards::named cards::security_code cards::track coins::bitcoin coins::ethereum
+    accounts::bic accounts::us_account accounts::vat ai::unlike_openai americas::cnpj
+    americas::colombia americas::curp americas::license americas::rfc americas::rif americas::rut
+    americas::ssn any_varied asia::brn asia::egypt asia::gstin asia::hkid asia::nric asia::pan
+    asia::resident asia::taiwan asia::turkey asia::uen aws::access_key_id aws::secret_access_key
+    cards::card cards::named cards::security_code cards::track coins::bitcoin coins::ethereum
     coins::extended_key coins::other_coin coins::phrase coins::segwit coins::wallet_key
-    compared::code_secret dach::ahv dach::any_varied dach::austria dach::card_line dach::document
-    dach::pension dach::tax_id documents::birth documents::mrz east::birth_number east::cnp
-    east::egn east::hungary_person east::hungary_tax east::nip east::pesel east::polish_card
-    east::regon east_asia::brn east_asia::hkid east_asia::japanese_licence
-    east_asia::korean_licence east_asia::my_number east_asia::resident east_asia::rrn
-    east_asia::taiwan further::cbu further::citizen_card further::cuba further::ico further::iran
-    further::kuwait further::lanka further::macedonia further::mauritius further::morocco
-    further::romania further::uruguay general::odd general::secret health::cns health::dea
-    health::icd health::kvnr health::lanr health::mbi health::medicare health::nhs health::npi
-    health::taj iban::iban keys::basic keys::bearer keys::docker_auth keys::jwt keys::password
+    compared::code_secret documents::birth documents::citizen_card documents::lanka
+    documents::macedonia documents::mauritius documents::morocco documents::mrz documents::romania
+    documents::uruguay europe::affiliation europe::any_varied europe::belgium europe::birth_number
+    europe::card_line europe::cif europe::codice_fiscale europe::dni europe::document
+    europe::french_tax europe::hetu europe::hungary_person europe::latvia europe::licence
+    europe::luxembourg europe::nie europe::nino europe::nir europe::orgnr europe::pension
+    europe::personnummer europe::polish_card europe::pps europe::siret europe::snils
+    europe::tax_id general::odd general::secret health::dea health::icd health::kvnr health::mbi
+    health::npi iban::iban keys::basic keys::bearer keys::docker_auth keys::jwt keys::password
     keys::private_key keys::private_member keys::user_password links::check lone_cards::card
-    network::iccid network::imei network::ipv4 network::ipv6 network::ipv6_full network::mac
-    network::mac_with_colons north::cpr north::hetu north::kennitala north::norway
-    north::norway_org north::orgnr north::personnummer north::y_tunnus overrides::check
-    passwords::password phones::dialled phones::grouped phones::has_country
-    phones::north_american poison::check published::unpublished randomness::clear
-    randomness::random_behind_row randomness::random_letters randomness::random_with_letters
-    requests::check roles::check services::service_key south::affiliation south::afm south::amka
-    south::cif south::codice_fiscale south::dni south::nie south::piva south::portugal
-    south_and_middle_east::abn south_and_middle_east::acn south_and_middle_east::egypt
-    south_and_middle_east::emirates south_and_middle_east::ird south_and_middle_east::israel
-    south_and_middle_east::saudi south_and_middle_east::south_africa south_and_middle_east::tfn
-    south_and_middle_east::turkey statements::given statements::mixed statements::option
-    statements::session statements::without_lines steering::check summed::github summed::gitlab
-    summed::grafana summed::npm summed::portcullis uk_ie::licence uk_ie::nino uk_ie::pps uk_ie::utr us::ein us::itin
-    us::license us::ssn veiled::check west::belgium west::bsn west::french_tax west::luxembourg
-    west::nir west::siret
+    network::imei network::ipv4 network::ipv6 network::ipv6_full network::mac
+    network::mac_with_colons overrides::check passwords::password phones::dialled phones::grouped
+    phones::has_country phones::north_american poison::check published::unpublished
+    randomness::clear randomness::random_behind_row randomness::random_letters
+    randomness::random_with_letters requests::check roles::check services::service_key
+    statements::given statements::mixed statements::option statements::session
+    statements::without_lines steering::check summed::github summed::gitlab summed::grafana
+    summed::npm summed::portcullis veiled::check
 };
 
 pub(super) const AT: &[(&str, FindAt)] = functions! { contact::email keys::url_password };

@@ -1,7 +1,7 @@
 //! Numbers of patients, of those who treat them, and of what they suffer from.
 
 use crate::catalogue::{
-    checks::{at, luhn, one_digit, part, two_digits, value, varied, weighted},
+    checks::{at, luhn, one_digit, value, varied, weighted},
     detector::Candidate,
 };
 
@@ -32,12 +32,6 @@ pub(crate) fn icd(candidate: &Candidate<'_>) -> Option<i32> {
     is_used.then_some(if candidate.matched().contains(&b'.') { 4 } else { 0 })
 }
 
-pub(crate) fn nhs(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let check = (11 - weighted(&digits, &[10, 9, 8, 7, 6, 5, 4, 3, 2]) % 11) % 11;
-    one_digit(varied(&digits) && check == at(&digits, 9))
-}
-
 /// The letter counts as two digits; products of two digits are cross-summed.
 pub(crate) fn kvnr(candidate: &Candidate<'_>) -> Option<i32> {
     let first = value(candidate.matched().first()?.to_ascii_uppercase()) - 9;
@@ -46,31 +40,4 @@ pub(crate) fn kvnr(candidate: &Candidate<'_>) -> Option<i32> {
     let products = all.take(10).zip([1, 2].iter().cycle()).map(|(digit, weight)| digit * weight);
     let sum: u32 = products.map(|product| product / 10 + product % 10).sum();
     one_digit(sum % 10 == at(&digits, 8))
-}
-
-/// Weights 4 and 9; the last two digits are the specialty.
-pub(crate) fn lanr(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[4, 9, 4, 9, 4, 9]);
-    one_digit((10 - sum % 10) % 10 == at(&digits, 6) && part(&digits, 0, 6) > 0)
-}
-
-pub(crate) fn medicare(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[1, 3, 7, 9, 1, 3, 7, 9]);
-    one_digit(matches!(at(&digits, 0), 2..=6) && sum % 10 == at(&digits, 8))
-}
-
-/// Weights 15 to 1: the sum is divisible by eleven.
-pub(crate) fn cns(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let weights: Vec<u32> = (1..=15).rev().collect();
-    let is_kind = matches!(at(&digits, 0), 1 | 2 | 7..=9);
-    two_digits(is_kind && weighted(&digits, &weights).is_multiple_of(11))
-}
-
-pub(crate) fn taj(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[3, 7, 3, 7, 3, 7, 3, 7]);
-    one_digit(varied(&digits) && sum % 10 == at(&digits, 8))
 }

@@ -7,7 +7,8 @@ use toml::Spanned;
 
 use crate::{
     catalogue::{
-        detector::{Before, Detector, Edges, NormalForm, Shape},
+        checks::digits::DigitRule,
+        detector::{Before, Check, Detector, Edges, NormalForm, Shape},
         functions::{self, named},
         lists,
     },
@@ -82,6 +83,7 @@ struct Entry {
     edges: Option<Edges>,
     bits: Option<i32>,
     check: Option<String>,
+    digits: Option<DigitRule>,
     words: Option<Vec<String>>,
     words_bits: Option<i32>,
     against: Vec<String>,
@@ -241,6 +243,17 @@ impl Entry {
             return Err("it has a key that detectors of its shape do not have".to_owned());
         }
         let defaults = Defaults::of(&shape);
+        let check = match (self.digits, self.check) {
+            (None, check) => {
+                let name = check.as_deref().unwrap_or(defaults.check);
+                Check::Function(named(functions::CHECKS, name)?)
+            }
+            (Some(rule), None) => {
+                rule.problem().map_or(Ok(()), Err)?;
+                Check::Digits(rule)
+            }
+            (Some(_), Some(_)) => return Err("it has both `check` and `digits`".to_owned()),
+        };
         let words = self.words.unwrap_or_else(|| vec![defaults.words.to_owned()]);
         Ok(Detector {
             name,
@@ -249,7 +262,7 @@ impl Entry {
             shape,
             edges: self.edges.unwrap_or(defaults.edges),
             bits: self.bits.unwrap_or(defaults.bits),
-            check: named(functions::CHECKS, self.check.as_deref().unwrap_or(defaults.check))?,
+            check,
             context: listed(words)?,
             context_bits: self.words_bits.unwrap_or(defaults.words_bits),
             against: listed(self.against)?,

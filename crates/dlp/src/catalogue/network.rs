@@ -4,16 +4,11 @@ use std::{net::Ipv6Addr, ops::Range, str::FromStr as _};
 
 use crate::{
     catalogue::{
-        checks::{luhn, one_digit, part, varied},
+        checks::{luhn, one_digit, varied},
         detector::Candidate,
     },
     text::{digits::DigitRun, window::Window, words},
 };
-
-pub(crate) fn iccid(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    one_digit(part(&digits, 0, 2) == 89 && luhn(&digits))
-}
 
 /// A number of 15 digits ends with a check digit, a shorter one without it, a longer one with the
 /// version of the software.

@@ -2,7 +2,7 @@
 
 use crate::{
     catalogue::{
-        checks::{self, at, mod_11_10, one_digit, part, varied, weighted},
+        checks::{at, mod_11_10, one_digit, part, varied, weighted},
         detector::Candidate,
         financial::iban::iban_length,
         naming::name,
@@ -35,26 +35,6 @@ pub(crate) fn bic(candidate: &Candidate<'_>) -> Option<i32> {
 /// Countries with banks and without IBANs.
 const OTHERS: &[u8] =
     b"USCAAUNZJPCNHKSGINKRTWTHMYIDPHVNZANGKEMXARCLCOPEUYMAPABOVEECPYBDLKNPTZUGGHRU";
-
-pub(crate) fn clabe(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let weights = [3, 7, 1].iter().cycle();
-    let sum: u32 = digits.iter().take(17).zip(weights).map(|(d, w)| u32::from(*d) * w % 10).sum();
-    one_digit((10 - sum % 10) % 10 == at(&digits, 17))
-}
-
-/// One check digit for bank and branch, one for the account.
-pub(crate) fn ccc(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let check = |sum: u32| match 11 - sum % 11 {
-        10 => 1,
-        11 => 0,
-        check => check,
-    };
-    let bank = check(weighted(&digits, &[4, 8, 5, 10, 9, 7, 3, 6]));
-    let account = check(weighted(digits.get(10..)?, &[1, 2, 4, 8, 5, 10, 9, 7, 3, 6]));
-    checks::two_digits(bank == at(&digits, 8) && account == at(&digits, 9))
-}
 
 /// The country's own check where it is simple, its length elsewhere.
 pub(crate) fn vat(candidate: &Candidate<'_>) -> Option<i32> {

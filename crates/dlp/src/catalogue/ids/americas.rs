@@ -1,22 +1,37 @@
-//! Numbers of persons in Canada and Latin America.
+//! Checks of numbers of persons and companies in America.
 
 use crate::catalogue::{
-    checks::{at, is_short_date, luhn, one_digit, part, two_digits, value, varied, weighted},
+    checks::{at, is_date, is_short_date, one_digit, part, two_digits, value, varied, weighted},
     detector::Candidate,
 };
 
-/// Numbers do not begin with zero or eight.
-pub(crate) fn sin(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn ssn(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
-    one_digit(!matches!(at(&digits, 0), 0 | 8) && varied(&digits) && luhn(&digits))
+    let area = part(&digits, 0, 3);
+    let group = part(&digits, 3, 5);
+    let serial = part(&digits, 5, 9);
+    let is_valid = !matches!(area, 0 | 666 | 900..) && group != 0 && serial != 0;
+    // Two numbers that were printed on sample cards and in advertisements.
+    let is_sample = matches!((area, group, serial), (78, 5, 1120) | (219, 9, 9999));
+    // As in `111-22-3333`, which only stands for the form.
+    let is_form = candidate.matched().contains(&b'-')
+        && [0..3, 3..5, 5..9].into_iter().all(|it| is_row(digits.get(it)));
+    let bits = if candidate.matched().contains(&b'-') { 4 } else { 0 };
+    (is_valid && varied(&digits) && !is_sample && !is_form).then_some(bits)
 }
 
-/// Two check digits, each by a remainder by eleven.
-pub(crate) fn cpf(candidate: &Candidate<'_>) -> Option<i32> {
+/// Returns true if all digits are the same.
+fn is_row(digits: Option<&[u8]>) -> bool {
+    digits.is_some_and(|digits| digits.iter().all(|digit| digits.first() == Some(digit)))
+}
+
+/// A date of issue is no licence.
+pub(crate) fn license(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
-    let first = weighted(&digits, &[10, 9, 8, 7, 6, 5, 4, 3, 2]) * 10 % 11 % 10;
-    let second = weighted(&digits, &[11, 10, 9, 8, 7, 6, 5, 4, 3, 2]) * 10 % 11 % 10;
-    two_digits(varied(&digits) && first == at(&digits, 9) && second == at(&digits, 10))
+    let is_day = candidate.matched().len() == 8
+        && digits.len() == 8
+        && is_date(part(&digits, 0, 4), part(&digits, 4, 6), part(&digits, 6, 8));
+    (varied(&digits) && !is_day).then_some(0)
 }
 
 /// Since 2026 the first twelve may be letters, which count from 17.
@@ -30,18 +45,6 @@ pub(crate) fn cnpj(candidate: &Candidate<'_>) -> Option<i32> {
     let first = check(&[5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]);
     let second = check(&[6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]);
     two_digits(varied(&values) && first == at(&values, 12) && second == at(&values, 13))
-}
-
-pub(crate) fn cuit(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2]);
-    let check = match 11 - sum % 11 {
-        11 => 0,
-        10 => 9,
-        check => check,
-    };
-    let is_kind = matches!(part(&digits, 0, 2), 20 | 23..=27 | 30 | 33 | 34 | 50 | 51 | 55);
-    (is_kind && check == at(&digits, 10)).then_some(6)
 }
 
 /// Weights 2 to 7 from the right; ten is written `K`.
@@ -100,11 +103,6 @@ pub(crate) fn rfc(candidate: &Candidate<'_>) -> Option<i32> {
     is_born.then_some(bits)
 }
 
-pub(crate) fn nss(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    one_digit(varied(&digits) && luhn(&digits))
-}
-
 /// A tax number has a check digit, a citizenship number has none.
 pub(crate) fn colombia(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
@@ -119,25 +117,6 @@ pub(crate) fn colombia(candidate: &Candidate<'_>) -> Option<i32> {
         rest => 11 - rest,
     };
     one_digit(expected == u32::from(*check))
-}
-
-pub(crate) fn ruc(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[5, 4, 3, 2, 7, 6, 5, 4, 3, 2]);
-    let is_kind = matches!(part(&digits, 0, 2), 10 | 15 | 17 | 20);
-    one_digit(is_kind && (11 - sum % 11) % 10 == at(&digits, 10))
-}
-
-/// Province, kind, serial, Luhn.
-pub(crate) fn ecuador(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let is_province = matches!(part(&digits, 0, 2), 1..=24 | 30);
-    one_digit(is_province && at(&digits, 2) < 6 && luhn(&digits))
-}
-
-pub(crate) fn dominican(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    two_digits(varied(&digits) && luhn(&digits))
 }
 
 pub(crate) fn rif(candidate: &Candidate<'_>) -> Option<i32> {

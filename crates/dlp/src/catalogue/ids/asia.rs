@@ -1,14 +1,9 @@
-//! Numbers of persons in India, Pakistan and South-East Asia.
+//! Checks of numbers of persons and companies in Asia and Africa.
 
 use crate::catalogue::{
-    checks::{at, is_short_date, one_digit, part, value, varied, verhoeff, weighted},
+    checks::{at, is_date, one_digit, part, two_digits, value, varied, weighted},
     detector::Candidate,
 };
-
-pub(crate) fn aadhaar(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    one_digit(at(&digits, 0) >= 2 && varied(&digits) && verhoeff(&digits))
-}
 
 /// The fourth letter tells the kind of holder.
 pub(crate) fn pan(candidate: &Candidate<'_>) -> Option<i32> {
@@ -29,12 +24,6 @@ pub(crate) fn gstin(candidate: &Candidate<'_>) -> Option<i32> {
     let is_state = matches!(state, 1..=38 | 97)
         && matches!(candidate.matched().get(13), Some(b'Z' | b'C' | b'D'));
     is_state.then_some(if check == value(*last) { 12 } else { -4 })
-}
-
-/// Province and division, family, sex.
-pub(crate) fn cnic(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    (matches!(at(&digits, 0), 1..=7) && at(&digits, 12) > 0 && varied(&digits)).then_some(4)
 }
 
 /// The letters after the digits depend on the first one, and so does where counting begins.
@@ -65,24 +54,71 @@ pub(crate) fn uen(candidate: &Candidate<'_>) -> Option<i32> {
     (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last()).then_some(6)
 }
 
-/// Born, and in a state or country that has a code.
-pub(crate) fn mykad(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let is_born = is_short_date(part(&digits, 0, 2), part(&digits, 2, 4), part(&digits, 4, 6));
-    let is_place = !matches!(part(&digits, 6, 8), 0 | 17..=20 | 69 | 70 | 73 | 80 | 81 | 94..=97);
-    (is_born && is_place).then_some(6)
-}
-
-pub(crate) fn thai(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let sum = weighted(&digits, &[13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2]);
-    one_digit(at(&digits, 0) != 0 && (11 - sum % 11) % 10 == at(&digits, 12))
-}
-
-/// Region, date of birth with 40 added to women's days, serial.
-pub(crate) fn nik(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
+/// Region, date of birth, serial, and a remainder by eleven in which `X` is ten.
+pub(crate) fn resident(candidate: &Candidate<'_>) -> Option<i32> {
+    let (last, rest) = candidate.matched().split_last()?;
+    let digits: Vec<u8> = rest.iter().map(|byte| byte.wrapping_sub(b'0')).collect();
+    let weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
+    let place = usize::try_from(weighted(&digits, &weights) % 11).ok()?;
+    let is_right = b"10X98765432".get(place) == Some(&last.to_ascii_uppercase());
+    let year = part(&digits, 6, 10);
     let is_born =
-        is_short_date(part(&digits, 10, 12), part(&digits, 8, 10), part(&digits, 6, 8) % 40);
-    (is_born && matches!(part(&digits, 0, 2), 11..=94)).then_some(4)
+        matches!(year, 1900..=2035) && is_date(year, part(&digits, 10, 12), part(&digits, 12, 14));
+    let is_district = matches!((part(&digits, 2, 4), part(&digits, 4, 6)), (1..=90, 0..=99));
+    let is_place = is_district
+        && matches!(part(&digits, 0, 2), 11..=15 | 21..=23 | 31..=37 | 41..=46 | 50..=54 | 61..=65 | 71 | 81..=83);
+    (is_right && is_born && is_place).then_some(8)
+}
+
+/// The letter stands for two digits.
+pub(crate) fn taiwan(candidate: &Candidate<'_>) -> Option<i32> {
+    const ORDER: &[u8; 26] = b"ABCDEFGHJKLMNPQRSTUVXYWZIO";
+    let first = candidate.matched().first()?.to_ascii_uppercase();
+    let place = ORDER.iter().position(|letter| *letter == first)?;
+    let number = u32::try_from(place).ok()? + 10;
+    let digits = candidate.digits();
+    let sum = number / 10 + number % 10 * 9 + weighted(&digits, &[8, 7, 6, 5, 4, 3, 2, 1, 1]);
+    one_digit(matches!(at(&digits, 0), 1 | 2 | 8 | 9) && sum.is_multiple_of(10))
+}
+
+/// Letters count from ten; a missing first letter counts 36.
+pub(crate) fn hkid(candidate: &Candidate<'_>) -> Option<i32> {
+    let matched = candidate.matched().to_ascii_uppercase();
+    let alnum: Vec<u8> = matched.into_iter().filter(u8::is_ascii_alphanumeric).collect();
+    let (check, rest) = alnum.split_last()?;
+    let padding = 8_usize.checked_sub(rest.len())?;
+    let values = std::iter::repeat_n(36, padding).chain(rest.iter().map(|byte| value(*byte)));
+    let sum: u32 = values.zip((2..=9).rev()).map(|(value, weight)| value * weight).sum();
+    let expected = match (11 - sum % 11) % 11 {
+        10 => b'A',
+        digit => b'0' + u8::try_from(digit).ok()?,
+    };
+    (*check == expected).then_some(6)
+}
+
+pub(crate) fn brn(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let sum = weighted(&digits, &[1, 3, 7, 1, 3, 7, 1, 3, 5]) + at(&digits, 8) * 5 / 10;
+    one_digit(varied(&digits) && (10 - sum % 10) % 10 == at(&digits, 9))
+}
+
+/// Century, date of birth, governorate.
+pub(crate) fn egypt(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let century = at(&digits, 0) + 17;
+    let year = century * 100 + part(&digits, 1, 3);
+    let is_born = is_date(year, part(&digits, 3, 5), part(&digits, 5, 7));
+    let is_place = matches!(part(&digits, 7, 9), 1..=4 | 11..=19 | 21..=29 | 31..=35 | 88);
+    (matches!(century, 19 | 20) && is_born && is_place).then_some(7)
+}
+
+/// The last two digits check the others; no number ends in an odd digit.
+pub(crate) fn turkey(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let odd: u32 = [0, 2, 4, 6, 8].iter().map(|place| at(&digits, *place)).sum();
+    let even: u32 = [1, 3, 5, 7].iter().map(|place| at(&digits, *place)).sum();
+    let tenth = (odd * 7 + 10 * 9 - even) % 10;
+    let last = (odd + even + at(&digits, 9)) % 10;
+    let is_right = tenth == at(&digits, 9) && last == at(&digits, 10);
+    two_digits(at(&digits, 0) != 0 && is_right)
 }
