@@ -174,7 +174,7 @@ impl Check {
     pub(crate) fn bits(&self, candidate: &Candidate<'_>) -> Option<i32> {
         match self {
             Check::Function(check) => check(candidate),
-            Check::Digits(rule) => rule.bits(candidate),
+            Check::Digits(rule) => rule.bits(candidate.digits()),
         }
     }
 }

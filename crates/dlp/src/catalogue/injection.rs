@@ -5,9 +5,6 @@ pub(super) mod links;
 pub(super) mod overrides;
 pub(super) mod passage;
 pub(super) mod poison;
-#[rustfmt::skip]
-pub(super) mod poison_words;
-pub(super) mod request_words;
 pub(super) mod requests;
 pub(super) mod roles;
 pub(super) mod steering;

@@ -1,28 +1,49 @@
-//! Lists of words that several detectors share or that checks read: `detectors/words.toml`.
+//! Lists of words that several detectors share or that checks read.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
 /// The words of a list.
-type Words = &'static [&'static str];
+pub(super) type Words = &'static [&'static str];
 
-const TEXT: &str = include_str!("../../detectors/words.toml");
+/// Lists by their table and their name.
+type Lists = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
-static LISTS: LazyLock<BTreeMap<String, Vec<&'static str>>> = LazyLock::new(|| {
-    let lists: BTreeMap<String, Vec<String>> = toml::from_str(TEXT).unwrap_or_default();
-    let leaked = |words: Vec<String>| words.into_iter().map(|word| -> &str { word.leak() });
-    lists.into_iter().map(|(name, words)| (name, leaked(words).collect())).collect()
+const FILES: [&str; 2] = [
+    include_str!("../../detectors/words.toml"),
+    include_str!("../../detectors/injection_words.toml"),
+];
+
+static LISTS: LazyLock<BTreeMap<String, BTreeMap<String, Words>>> = LazyLock::new(|| {
+    let files = FILES.iter().map(|text| toml::from_str::<Lists>(text).unwrap_or_default());
+    let held = |lists: BTreeMap<String, Vec<String>>| {
+        lists.into_iter().map(|(name, words)| (name, leaked(words))).collect()
+    };
+    files.flatten().map(|(table, lists)| (table, held(lists))).collect()
 });
 
-/// The list of that name.
-pub(super) fn get(name: &str) -> Option<Words> {
-    LISTS.get(name).map(Vec::as_slice)
+/// Texts that are held as long as the process lives: the catalogue is read once.
+pub(super) fn leaked(texts: Vec<String>) -> Words {
+    let texts = texts.into_iter().map(|text| -> &'static str { text.leak() });
+    texts.collect::<Vec<_>>().leak()
 }
 
-/// Names a list for checks: they read it without looking it up.
+/// The list of that name that detectors share.
+pub(super) fn shared(name: &str) -> Option<Words> {
+    LISTS.get("shared")?.get(name).copied()
+}
+
+/// The list of that name, of classes of words or of phrases in instructions to a model.
+pub(super) fn injection(table: &str, name: &str) -> Words {
+    let list = LISTS.get(table).and_then(|lists| lists.get(&name.to_ascii_lowercase()));
+    debug_assert!(list.is_some(), "there is no list `{table}.{name}`");
+    list.copied().unwrap_or_default()
+}
+
+/// Names shared lists for checks, which read them without looking them up.
 macro_rules! lists {
     ($($name:ident)*) => {
-        $(pub(crate) static $name: LazyLock<Words> = LazyLock::new(|| {
-            get(&stringify!($name).to_ascii_lowercase()).unwrap_or_default()
+        $(pub(super) static $name: LazyLock<Words> = LazyLock::new(|| {
+            shared(&stringify!($name).to_ascii_lowercase()).unwrap_or_default()
         });)*
 
         #[cfg(test)]
@@ -31,7 +52,8 @@ macro_rules! lists {
 }
 
 lists! {
-    CARD_BETWEEN CARD_CODE CARD_NAMING COUNTED COUNTING NOT_PHONE PHONE SERIAL
+    ALL_OF_USER CARD_BETWEEN CARD_CODE CARD_NAMING COUNTED COUNTING FRIENDS KEY KNOWN_DATA NAMING_KEY
+    NAMING_SECRET NOT_PHONE NOT_SECRET PASSWORD PHONE ROLE_TOKEN SERIAL VERSION
 }
 
 #[cfg(test)]
@@ -39,9 +61,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_is_read_and_has_every_list() {
-        let lists: Result<BTreeMap<String, Vec<String>>, _> = toml::from_str(TEXT);
-        assert!(lists.is_ok(), "words.toml: {lists:?}");
+    fn the_files_are_read_and_have_every_list() {
+        for text in FILES {
+            let lists: Result<Lists, _> = toml::from_str(text);
+            assert!(lists.is_ok(), "{lists:?}");
+        }
         assert!(READ.iter().all(|words| !words.is_empty()));
     }
 }

@@ -10,7 +10,7 @@ use crate::{
         checks::digits::DigitRule,
         detector::{Before, Check, Detector, Edges, NormalForm, Shape},
         functions::{self, named},
-        lists,
+        lists::{leaked, shared},
     },
     text::groups::Grouping,
     vocabulary::{Action, Category},
@@ -335,12 +335,6 @@ impl Entry {
     }
 }
 
-/// Texts that are held as long as the process lives: the catalogue is read once.
-fn leaked(texts: Vec<String>) -> &'static [&'static str] {
-    let texts = texts.into_iter().map(|text| -> &'static str { text.leak() });
-    texts.collect::<Vec<_>>().leak()
-}
-
 fn examples(texts: &[String]) -> &'static [&'static str] {
     leaked(texts.iter().map(|text| text.replace(SEAM, "")).collect())
 }
@@ -350,7 +344,7 @@ fn listed(words: Vec<String>) -> Result<&'static [&'static str], String> {
     match words.as_slice() {
         [name] if name.is_empty() => Ok(&[]),
         [name] if name.starts_with('@') => {
-            lists::get(name.trim_start_matches('@')).ok_or_else(|| format!("no list `{name}`"))
+            shared(name.trim_start_matches('@')).ok_or_else(|| format!("no list `{name}`"))
         }
         _ => Ok(leaked(words)),
     }

@@ -6,6 +6,7 @@ use crate::{
     catalogue::{
         checks::{luhn, one_digit, varied},
         detector::Candidate,
+        lists::VERSION,
     },
     text::{digits::DigitRun, window::Window, words},
 };
@@ -69,36 +70,6 @@ pub(crate) fn ipv4(candidate: &Candidate<'_>) -> Option<i32> {
     Some(if is_reserved || looks_like_version { 2 } else { 10 })
 }
 
-/// Words that name a version in a text.
-const VERSIONS: &[&str] = &[
-    "version",
-    "versions",
-    "ver",
-    "release",
-    "releases",
-    "released",
-    "build",
-    "revision",
-    "rev",
-    "firmware",
-    "fw",
-    "sdk",
-    "bump",
-    "bumps",
-    "bumped",
-    "upgrade",
-    "upgraded",
-    "downgrade",
-    "downgraded",
-    "chrome",
-    "edg",
-    "firefox",
-    "safari",
-    "opera",
-    "section",
-    "chapter",
-];
-
 /// Returns true if a word in the same clause says that what follows is a version, or a sign joins
 /// it with a name as in `name-1.2.3.4.tar.gz`, `name==1.2.3.4` and `Name/1.2.3.4`.
 fn is_called_version(before: &[u8], after: &[u8]) -> bool {
@@ -115,7 +86,7 @@ fn is_called_version(before: &[u8], after: &[u8]) -> bool {
         _ => false,
     };
     let is_file = matches!(after, [b'.' | b'-', letter, ..] if letter.is_ascii_alphabetic());
-    is_joined || is_file || words::names(clause, VERSIONS)
+    is_joined || is_file || words::names(clause, &VERSION)
 }
 
 /// Returns true if only a name stands before it on its line, as in a list of packages.

@@ -2,9 +2,8 @@
 
 use serde::Deserialize;
 
-use crate::catalogue::{
-    checks::{at, is_date, is_short_date, luhn, mod_11_10, part, varied, verhoeff, weighted},
-    detector::Candidate,
+use crate::catalogue::checks::{
+    at, is_date, is_short_date, luhn, mod_11_10, part, varied, verhoeff, weighted,
 };
 
 /// What the digits of a match have to be. Whatever is named has to hold.
@@ -97,9 +96,8 @@ impl DigitRule {
         (!is_day).then_some("`born` has `DD`, `MM`, and `YY` or `YYYY` in `at`")
     }
 
-    /// Evidence of a match.
-    pub(crate) fn bits(&self, candidate: &Candidate<'_>) -> Option<i32> {
-        let mut digits = candidate.digits();
+    /// Evidence of a match with these digits.
+    pub(crate) fn bits(&self, mut digits: Vec<u8>) -> Option<i32> {
         let missing = self.pad.saturating_sub(digits.len());
         digits.splice(0..0, std::iter::repeat_n(0, missing));
         let is_right = match self.scheme {
@@ -205,7 +203,8 @@ mod tests {
 
     #[test]
     fn the_remainder_tells_the_check_digit_or_another_sum_does() {
-        let sum = "{ weights = [1, 2], check = \"01>\", at = 2, or = { weights = [3], check = \"0-2\", at = 2 } }";
+        let or = "{ weights = [3], check = \"0-2\", at = 2 }";
+        let sum = format!("{{ weights = [1, 2], check = \"01>\", at = 2, or = {or} }}");
         let rule = read(&format!("{{ sums = [{sum}] }}")).unwrap();
         let holds = |digits: &[u8]| rule.sums[0].holds(digits);
         assert!(holds(&[1, 1, 0]) && holds(&[2, 1, 1]) && holds(&[0, 1, 0]));

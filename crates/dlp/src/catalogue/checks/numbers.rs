@@ -1,7 +1,5 @@
 //! Check digits and dates inside numbers that states, banks and clinics give.
 
-use crate::catalogue::detector::Candidate;
-
 /// The digit at a place; 0 beyond the end.
 pub(crate) fn at(digits: &[u8], place: usize) -> u32 {
     digits.get(place).map_or(0, |digit| u32::from(*digit))
@@ -26,17 +24,6 @@ pub(crate) fn remainder(digits: &[u8], divisor: u32) -> u32 {
 /// Returns true if the digits are not all the same.
 pub(crate) fn varied(digits: &[u8]) -> bool {
     digits.iter().any(|digit| Some(digit) != digits.first())
-}
-
-/// Nothing but the layout speaks for a match.
-#[expect(clippy::unnecessary_wraps, reason = "other checks can say no")]
-pub(crate) fn any(_: &Candidate<'_>) -> Option<i32> {
-    Some(0)
-}
-
-/// The same of a number with more than one digit.
-pub(crate) fn any_varied(candidate: &Candidate<'_>) -> Option<i32> {
-    varied(&candidate.digits()).then_some(0)
 }
 
 /// Evidence of one check digit: bits if it is right, `None` if it is wrong.

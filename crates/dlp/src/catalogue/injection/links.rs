@@ -3,34 +3,13 @@
 use std::ops::Range;
 
 use super::passage::{Passage, sentence};
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use crate::{
+    catalogue::{detector::Candidate, lists::KNOWN_DATA},
+    text::window::Window,
+};
 
 /// The longest address that is read.
 const LONGEST: usize = 400;
-
-/// Data that a model knows.
-const DATA: &[&str] = &[
-    "data",
-    "secret",
-    "conversation",
-    "summary",
-    "base64",
-    "encoded",
-    "history",
-    "message",
-    "chat",
-    "content",
-    "prompt",
-    "stolen",
-    "leak",
-    "exfil",
-    "memory",
-    "password",
-    "credential",
-    "context",
-    "answer",
-    "email",
-];
 
 pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let range = if text.get(literal.clone())?.ends_with(b"http") {
@@ -66,7 +45,9 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
         let (_, query) = query.text().split_once('?')?;
         let placeholder = ['{', '[', '<'].iter().find_map(|open| query.split_once(*open));
         let inside = placeholder.map(|(_, inside)| Passage::of(inside.as_bytes()));
-        return inside.filter(|inside| inside.has(DATA)).map(|_| if is_image { 28 } else { 18 });
+        return inside
+            .filter(|inside| inside.has(&KNOWN_DATA))
+            .map(|_| if is_image { 28 } else { 18 });
     }
     let passage = Passage::of(bytes);
     let carried = passage.has(&[

@@ -9,18 +9,7 @@ use super::{
 use crate::{catalogue::detector::Candidate, text::window::Window};
 
 /// Words of those who write about such orders.
-static ABOUT: Phrases = Phrases::new(&[
-    "injection",
-    "attack",
-    "e.g.",
-    "such as",
-    "for example",
-    "adversar",
-    "malicious",
-    "detect",
-    "payload",
-    "phrase",
-]);
+static ABOUT: Phrases = Phrases::named("about");
 
 pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let range = sentence(text, &literal);
@@ -48,16 +37,7 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
 }
 
 /// Orders that stand between signs that quote.
-static QUOTED: Phrases = Phrases::new(&[
-    "\"ignore",
-    "“ignore",
-    "'ignore",
-    "`ignore",
-    "\"disregard",
-    "“disregard",
-    "\"forget",
-    "\"you are now",
-]);
+static QUOTED: Phrases = Phrases::named("quoted");
 
 /// A verb of dropping, and soon behind it instructions, and which.
 fn dropped(words: &[Word<'_>]) -> i32 {
@@ -109,75 +89,16 @@ fn unspaced(passage: &Passage) -> i32 {
     if drops && earlier && instructions { 34 } else { 0 }
 }
 
-static FREED: Phrases = Phrases::new(&[
-    "unrestricted",
-    "no longer",
-    "jailbr",
-    " dan ",
-    " dan.",
-    "developer mode",
-    "without any restriction",
-    "without restriction",
-    "without rules",
-    "no restrictions",
-    "no rules",
-    "unfiltered",
-    "no filter",
-    "without limits",
-    "maintenance mode",
-    "admin mode",
-    "do anything now",
-    "root access",
-    "evil",
-    "uncensored",
-    "ohne regeln",
-    "ohne einschränkung",
-    "sans restriction",
-    "sin restricciones",
-    "senza restrizioni",
-    "sem restrições",
-    "zonder beperkingen",
-]);
+static FREED: Phrases = Phrases::named("freed");
 
 /// Words with which a change of role begins.
-static TURNS: Phrases = Phrases::new(&[
-    "you are now",
-    "from now on",
-    "you will now act",
-    "du bist jetzt",
-    "ab sofort",
-    "désormais",
-    "a partir de ahora",
-    "a partir de agora",
-    "d'ora in poi",
-    "vanaf nu",
-]);
+static TURNS: Phrases = Phrases::named("turns");
 
 /// Words for a model and its answers.
-static TO_MODEL: Phrases = Phrases::new(&[
-    "assistant",
-    " ai ",
-    "chatbot",
-    "language model",
-    "your answers",
-    "your replies",
-    "all your responses",
-    "every response",
-    "respond only",
-    "answer only",
-]);
+static TO_MODEL: Phrases = Phrases::named("to_model");
 
 /// Words that announce other instructions.
-static NEW: Phrases = Phrases::new(&[
-    "new instructions:",
-    "new instruction:",
-    "your new task",
-    "real instructions",
-    "your real task",
-    "updated instructions:",
-    "system override",
-    "override code",
-]);
+static NEW: Phrases = Phrases::named("new");
 
 /// A change of role.
 fn persona(passage: &Passage) -> i32 {

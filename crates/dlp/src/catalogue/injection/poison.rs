@@ -7,10 +7,6 @@ use regex::bytes::Regex;
 use super::{
     classes::{DENY, KEPT, MUST, RUN, SEND, STEAL, TAKE, TOOL_VERBS as CALLS, WHOLE},
     passage::{Passage, Phrases, Word, any_in, sentences},
-    poison_words::{
-        AHEAD, ANSWERS, ASSENT, COMMAND, EVERYTHING, EXCLUSIVE, HOME, MONEY, OUTWARD, PARAMETER,
-        PRIVATE, QUIET, SOON, TAGGED, TAKE_FOREIGN, TELLING_WORDS, TOOL,
-    },
 };
 use crate::{
     catalogue::detector::Candidate,
@@ -27,6 +23,9 @@ const LEAST: i32 = 24;
 
 /// Bytes of a text that are read.
 const LONGEST: usize = 2048;
+
+/// Words at the beginning of a sentence among which its verb stands.
+const SOON: usize = 6;
 
 /// Steps that it takes to read a byte of a sentence that tells something.
 const STEPS: usize = 8;
@@ -215,3 +214,28 @@ fn has_mail(text: &str) -> bool {
             && after.is_ascii_alphanumeric()
     })
 }
+
+static TAKE_FOREIGN: Phrases = Phrases::named("take_foreign");
+
+/// Private data.
+static PRIVATE: Phrases = Phrases::named("private");
+
+/// Files of a person or a machine that no tool has to know.
+static HOME: Phrases = Phrases::named("home");
+static PARAMETER: Phrases = Phrases::named("parameter");
+static OUTWARD: Phrases = Phrases::named("outward");
+
+/// Words that leave the user out.
+static QUIET: Phrases = Phrases::named("quiet");
+static TOOL: Phrases = Phrases::named("tool");
+static AHEAD: Phrases = Phrases::named("ahead");
+static EVERYTHING: Phrases = Phrases::named("everything");
+static EXCLUSIVE: Phrases = Phrases::named("exclusive");
+static COMMAND: Phrases = Phrases::named("command");
+static MONEY: Phrases = Phrases::named("money");
+static ASSENT: Phrases = Phrases::named("assent");
+static ANSWERS: Phrases = Phrases::named("answers");
+
+/// Marks of orders that pretend to come from elsewhere.
+static TAGGED: Phrases = Phrases::named("tagged");
+static TELLING_WORDS: Phrases = Phrases::named("telling");

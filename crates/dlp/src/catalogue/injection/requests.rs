@@ -8,9 +8,14 @@ use super::{
         RUNNING, SECRETS, SOFTLY, YOURS,
     },
     passage::{Passage, Word, any_in, is_quoted, sentence},
-    request_words::{self, ALL, FRIENDS},
 };
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use crate::{
+    catalogue::{
+        detector::Candidate,
+        lists::{ALL_OF_USER, FRIENDS, injection},
+    },
+    text::window::Window,
+};
 
 pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     if literal.is_empty() && !may_begin_order(text) {
@@ -86,7 +91,7 @@ impl Order<'_> {
             + worth(has_amount(text) && funds, 8)
             + worth(has_id(&self.words), 6)
             + worth(self.words.iter().any(digits), 5)
-            + worth(self.passage.has(FRIENDS), 5)
+            + worth(self.passage.has(&FRIENDS), 5)
             + worth(self.passage.has(QUOTES), 3)
     }
 
@@ -96,7 +101,7 @@ impl Order<'_> {
         let yours = any_in(&self.words, YOURS);
         worth(self.verb.is(READING) && self.sends(), 5)
             + worth(self.has(MINE), 4)
-            + worth(self.passage.has(ALL), 3)
+            + worth(self.passage.has(&ALL_OF_USER), 3)
             + worth(softly, 3)
             - worth(yours, 12)
     }
@@ -147,15 +152,8 @@ fn may_begin_order(text: &[u8]) -> bool {
 
 /// Beginnings of words that begin an order, by their first letter from a to z.
 static FIRST_WORDS: LazyLock<Vec<Vec<&[u8]>>> = LazyLock::new(|| {
-    let all = [
-        request_words::COURTESY,
-        request_words::MONEY,
-        request_words::RIGHTS,
-        request_words::MESSAGES,
-        request_words::READING,
-        request_words::RUNNING,
-    ]
-    .concat();
+    let begin_orders = ["courtesy", "money", "rights", "messages", "reading", "running"];
+    let all = begin_orders.map(|name| injection("classes", name)).concat();
     let stems: Vec<&[u8]> = all.iter().map(|it| it.trim_end_matches('*').as_bytes()).collect();
     let of = |letter| stems.iter().copied().filter(|it| it.first() == Some(&letter)).collect();
     (b'a'..=b'z').map(of).collect()

@@ -3,7 +3,10 @@
 use std::ops::Range;
 
 use super::passage::{Passage, orders};
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use crate::{
+    catalogue::{detector::Candidate, lists::ROLE_TOKEN},
+    text::window::Window,
+};
 
 /// Bytes behind a mark in which it is told what to do.
 const AHEAD: usize = 320;
@@ -25,19 +28,6 @@ pub(crate) fn check(candidate: &Candidate<'_>) -> Option<i32> {
     weigh(&candidate.text, &candidate.range)
 }
 
-/// Marks that nothing but the turns of a conversation has.
-const TOKENS: &[&str] = &[
-    "<|",
-    "[inst]",
-    "[/inst]",
-    "<<sys>>",
-    "<start_of_turn>",
-    "<end_of_turn>",
-    "</tool_result",
-    "</function_results",
-    "</tool_response",
-];
-
 fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
     text.once("impersonated_turn", range, || weigh_once(text, range))
 }
@@ -49,7 +39,7 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     }
     let passage = Passage::of(text.get(range.clone())?);
     let words = passage.each_word().take(6).count();
-    let is_token = TOKENS.iter().any(|token| passage.text().starts_with(token));
+    let is_token = ROLE_TOKEN.iter().any(|token| passage.text().starts_with(token));
     let told = orders(&passage);
     match (is_token, told) {
         (true, 1..) if words > 4 => Some(26),

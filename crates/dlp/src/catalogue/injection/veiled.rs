@@ -64,27 +64,7 @@ fn tags(text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Words for the one who is meant.
-static MODELS: Phrases = Phrases::new(&[
-    "assistant",
-    " ai ",
-    "ai:",
-    "ai agent",
-    "language model",
-    " llm",
-    "chatbot",
-    " gpt",
-    "chatgpt",
-    "claude",
-    "gemini",
-    "copilot",
-    " agent",
-    "the model",
-    "ki-",
-    " ki ",
-    "modell",
-    "modèle",
-    "modelo",
-]);
+static MODELS: Phrases = Phrases::named("models");
 
 fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
     let bytes = text.get(range.clone())?;

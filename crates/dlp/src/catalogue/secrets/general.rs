@@ -2,116 +2,18 @@
 
 use crate::catalogue::secrets::{pairs, randomness::random};
 use crate::{
-    catalogue::{checks, detector::Candidate, naming::name},
+    catalogue::{
+        checks,
+        detector::Candidate,
+        lists::{NAMING_KEY, NAMING_SECRET, NOT_SECRET},
+        naming::name,
+    },
     text::words,
 };
 
-/// Words that a value's name must hold to make it a secret.
-const SECRETS: &[&str] = &[
-    "secret",
-    "token",
-    "api key",
-    "apikey",
-    "access key",
-    "auth key",
-    "private key",
-    "encryption key",
-    "signing key",
-    "master key",
-    "client key",
-    "session key",
-    "credential",
-    "account key",
-    "shared key",
-    "shared access key",
-    "webhook key",
-    "service key",
-    "passphrase",
-    "password",
-];
-
-/// Words in a value's name that make it something else.
-const OTHERS: &[&str] = &[
-    "name",
-    "id",
-    "ids",
-    "uri",
-    "url",
-    "path",
-    "file",
-    "type",
-    "hash",
-    "digest",
-    "checksum",
-    "arn",
-    "ref",
-    "reference",
-    "next",
-    "page",
-    "continuation",
-    "cursor",
-    "pagination",
-    "sync",
-    "public",
-    "pub",
-    "version",
-    "count",
-    "length",
-    "size",
-    "usage",
-    "limit",
-    "max",
-    "total",
-    "expiry",
-    "expires",
-    "expiration",
-    "created",
-    "description",
-    "label",
-    "field",
-    "header",
-    "param",
-    "format",
-    "endpoint",
-    "provider",
-    "manager",
-    "store",
-    "vault",
-    "policy",
-    "scope",
-    "prefix",
-    "sha",
-    "md5",
-    "fingerprint",
-    "thumbprint",
-    "csrf",
-    "xsrf",
-    "nonce",
-    "resume",
-    "upload",
-    "cancel",
-    "progress",
-    "address",
-    "contract",
-    "symbol",
-    "mint",
-];
-
-/// Words that a name must hold to make even a UUID a secret.
-const KEYS: &[&str] = &[
-    "api key",
-    "apikey",
-    "api token",
-    "api secret",
-    "client secret",
-    "secret key",
-    "access key",
-    "secret id",
-];
-
 /// Returns true if a name says that its value is something else than a secret.
 pub(super) fn is_other(called: &[u8]) -> bool {
-    words::names(called, OTHERS)
+    words::names(called, &NOT_SECRET)
 }
 
 /// Names that programs join of words: `options.hash_function2`.
@@ -191,9 +93,9 @@ pub(crate) fn secret(candidate: &Candidate<'_>) -> Option<i32> {
         return None;
     }
     let is_secret = if is_uuid {
-        words::names(called, KEYS) && random(candidate).is_some()
+        words::names(called, &NAMING_KEY) && random(candidate).is_some()
     } else {
-        words::names(called, SECRETS) && is_key_text(candidate)
+        words::names(called, &NAMING_SECRET) && is_key_text(candidate)
     };
     is_secret.then_some(6)
 }
@@ -224,7 +126,7 @@ pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
         && !is_worded(matched)
         && !is_camel_case(matched)
         && !speaks_of_secrets(matched)
-        && !words::ends_name(matched, SECRETS)
+        && !words::ends_name(matched, &NAMING_SECRET)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
 }
