@@ -42,10 +42,15 @@ pub struct Detector {
     pub(crate) negatives: &'static [&'static str],
 }
 
+pub(crate) type CheckFunction = fn(&Candidate<'_>) -> Option<i32>;
+pub(crate) type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
+pub(crate) type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
+pub(crate) type FindPart = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
+
 /// What looks closer at a match.
 #[derive(Debug)]
 pub(crate) enum Check {
-    Function(fn(&Candidate<'_>) -> Option<i32>),
+    Function(CheckFunction),
     Digits(DigitRule),
 }
 
@@ -79,17 +84,17 @@ pub(crate) enum Shape {
     Value {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
-    At(fn(&Window<'_>, usize) -> Option<Range<usize>>),
+    At(FindAt),
     /// Wakes at every run of digit groups that is long enough.
     Digits {
         /// Least number of digits.
         least: usize,
         /// Character that has to stand before the first of them.
         before: Before,
-        find: fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>,
+        find: FindDigits,
     },
     /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
     Number {
@@ -105,17 +110,17 @@ pub(crate) enum Shape {
     Around {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// As `Around`, and wakes at the beginning of every text, which then is an empty literal.
     Start {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
     /// beginning of a token: given the text and the run, what is found.
-    Run(fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>),
+    Run(FindPart),
     /// Wakes at every run of hex digits with at least five colons, and takes all of it.
     Colons,
 }

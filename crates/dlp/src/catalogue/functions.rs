@@ -1,36 +1,26 @@
 //! The functions that entries of the catalogue name: checks of a match, and what finds one.
 
-use std::ops::Range;
-
-use crate::{
-    catalogue::{
-        checks::varied,
-        contact::{self, phones},
-        detector::Candidate,
-        financial::{accounts, cards, coins, iban, lone_cards},
-        health,
-        ids::{americas, asia, documents, europe},
-        injection::{links, overrides, poison, requests, roles, steering, veiled},
-        network,
-        secrets::{
-            ai, assigned, aws, chat, compared, general, keys,
-            passwords::{self, assignments},
-            published, randomness, services, statements, summed,
-        },
+use crate::catalogue::{
+    checks::varied,
+    contact::{self, phones},
+    detector::{Candidate, CheckFunction, FindAt, FindDigits, FindPart},
+    financial::{accounts, cards, coins, iban, lone_cards},
+    health,
+    ids::{americas, asia, documents, europe},
+    injection::{links, overrides, poison, requests, roles, steering, veiled},
+    network,
+    secrets::{
+        ai, assigned, aws, chat, compared, general, keys,
+        passwords::{self, assignments},
+        published, randomness, services, statements, summed,
     },
-    text::{digits::DigitRun, window::Window},
 };
-
-type Check = fn(&Candidate<'_>) -> Option<i32>;
-type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
-type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
-type FindPart = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
 
 macro_rules! functions {
     ($($path:path)*) => { &[$((stringify!($path), $path)),*] };
 }
 
-pub(super) const CHECKS: &[(&str, Check)] = functions! {
+pub(super) const CHECKS: &[(&str, CheckFunction)] = functions! {
     randomness::random assigned::assigned randomness::random_with_digits any accounts::aba
     accounts::bic accounts::us_account accounts::vat ai::unlike_openai americas::cnpj
     americas::colombia americas::curp americas::license americas::rfc americas::rif americas::rut

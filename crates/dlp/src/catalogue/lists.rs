@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 /// The words of a list.
-pub(super) type Words = &'static [&'static str];
+pub(super) type WordRow = &'static [&'static str];
 
 /// Lists by their table and their name.
 type Lists = BTreeMap<String, BTreeMap<String, Vec<String>>>;
@@ -13,7 +13,7 @@ const FILES: [&str; 2] = [
     include_str!("../../detectors/injection_words.toml"),
 ];
 
-static LISTS: LazyLock<BTreeMap<String, BTreeMap<String, Words>>> = LazyLock::new(|| {
+static LISTS: LazyLock<BTreeMap<String, BTreeMap<String, WordRow>>> = LazyLock::new(|| {
     let files = FILES.iter().map(|text| toml::from_str::<Lists>(text).unwrap_or_default());
     let held = |lists: BTreeMap<String, Vec<String>>| {
         lists.into_iter().map(|(name, words)| (name, leaked(words))).collect()
@@ -22,18 +22,18 @@ static LISTS: LazyLock<BTreeMap<String, BTreeMap<String, Words>>> = LazyLock::ne
 });
 
 /// Texts that are held as long as the process lives: the catalogue is read once.
-pub(super) fn leaked(texts: Vec<String>) -> Words {
+pub(super) fn leaked(texts: Vec<String>) -> WordRow {
     let texts = texts.into_iter().map(|text| -> &'static str { text.leak() });
     texts.collect::<Vec<_>>().leak()
 }
 
 /// The list of that name that detectors share.
-pub(super) fn shared(name: &str) -> Option<Words> {
+pub(super) fn shared(name: &str) -> Option<WordRow> {
     LISTS.get("shared")?.get(name).copied()
 }
 
 /// The list of that name, of classes of words or of phrases in instructions to a model.
-pub(super) fn injection(table: &str, name: &str) -> Words {
+pub(super) fn injection(table: &str, name: &str) -> WordRow {
     let list = LISTS.get(table).and_then(|lists| lists.get(&name.to_ascii_lowercase()));
     debug_assert!(list.is_some(), "there is no list `{table}.{name}`");
     list.copied().unwrap_or_default()
@@ -42,12 +42,12 @@ pub(super) fn injection(table: &str, name: &str) -> Words {
 /// Names shared lists for checks, which read them without looking them up.
 macro_rules! lists {
     ($($name:ident)*) => {
-        $(pub(super) static $name: LazyLock<Words> = LazyLock::new(|| {
+        $(pub(super) static $name: LazyLock<WordRow> = LazyLock::new(|| {
             shared(&stringify!($name).to_ascii_lowercase()).unwrap_or_default()
         });)*
 
         #[cfg(test)]
-        const READ: &[&LazyLock<Words>] = &[$(&$name),*];
+        const READ: &[&LazyLock<WordRow>] = &[$(&$name),*];
     };
 }
 

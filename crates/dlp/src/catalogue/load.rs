@@ -16,12 +16,15 @@ use crate::{
     vocabulary::{Action, Category},
 };
 
-/// A file's name and text.
-type Source = (&'static str, &'static str);
+/// A file.
+struct Source {
+    path: &'static str,
+    text: &'static str,
+}
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
-        &[$(($path, include_str!(concat!("../../detectors/", $path)))),*]
+        &[$(Source { path: $path, text: include_str!(concat!("../../detectors/", $path)) }),*]
     };
 }
 
@@ -58,13 +61,13 @@ pub(crate) struct Catalogue {
 struct File {
     /// Category of those that name no other.
     category: Category,
-    detector: BTreeMap<String, Spanned<Entry>>,
+    detector: BTreeMap<String, Spanned<DetectorEntry>>,
 }
 
 /// A detector as it is written.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-struct Entry {
+struct DetectorEntry {
     finds: String,
     category: Option<Category>,
     marks: Vec<String>,
@@ -185,16 +188,16 @@ impl Catalogue {
             actions: BTreeMap::new(),
         };
         for source in files {
-            catalogue.add(*source);
+            catalogue.add(source);
         }
         catalogue
     }
 
-    fn add(&mut self, source: Source) {
-        let file = match toml::from_str::<File>(source.1) {
+    fn add(&mut self, source: &Source) {
+        let file = match toml::from_str::<File>(source.text) {
             Ok(file) => file,
             Err(error) => {
-                let place = place(source, error.span().unwrap_or_default());
+                let place = source.place(&error.span().unwrap_or_default());
                 self.problems.push(format!("{place}: {}", error.message()));
                 return;
             }
@@ -212,7 +215,7 @@ impl Catalogue {
             match entry.detector(name, file.category) {
                 Ok(detector) => self.detectors.push(detector),
                 Err(problem) => {
-                    self.problems.push(format!("{}: `{name}`: {problem}", place(source, span)));
+                    self.problems.push(format!("{}: `{name}`: {problem}", source.place(&span)));
                 }
             }
         }
@@ -230,13 +233,15 @@ impl Catalogue {
     }
 }
 
-/// `file:line`.
-fn place((path, text): Source, span: Range<usize>) -> String {
-    let before = text.get(..span.start).unwrap_or(text);
-    format!("detectors/{path}:{}", before.matches('\n').count() + 1)
+impl Source {
+    /// `file:line` of a stretch of it.
+    fn place(&self, span: &Range<usize>) -> String {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        format!("detectors/{}:{}", self.path, before.matches('\n').count() + 1)
+    }
 }
 
-impl Entry {
+impl DetectorEntry {
     fn detector(mut self, name: &'static str, category: Category) -> Result<Detector, String> {
         let shape = self.take_shape()?;
         if self.has_more() {
@@ -360,9 +365,8 @@ mod tests {
     /// `file:line` of a built-in detector, for messages.
     fn place_of(name: &str) -> String {
         let header = format!("[detector.{name}]");
-        let start = |(_, text): &&Source| text.find(&header).map(|at| at..at);
-        let found = FILES.iter().find_map(|it| start(&it).map(|span| place(*it, span)));
-        found.unwrap_or_default()
+        let place = |file: &Source| file.text.find(&header).map(|at| file.place(&(at..at)));
+        FILES.iter().find_map(place).unwrap_or_default()
     }
 
     #[test]
@@ -399,7 +403,7 @@ mod tests {
             ("[detector.x]", "detectors/x.toml:4: duplicate key"),
         ] {
             let text = file(entry).leak();
-            let problems = Catalogue::read(&[("x.toml", text)]).problems;
+            let problems = Catalogue::read(&[Source { path: "x.toml", text }]).problems;
             assert!(problems.len() == 1 && problems[0].starts_with(expected), "{problems:?}");
         }
     }

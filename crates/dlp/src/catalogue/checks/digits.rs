@@ -16,7 +16,7 @@ pub(crate) struct DigitRule {
     varied: bool,
     /// Zeros are put before fewer digits than these.
     pad: usize,
-    parts: Vec<Part>,
+    parts: Vec<PartRule>,
     born: Option<Born>,
     /// A check digit by a scheme with a name.
     scheme: Option<Scheme>,
@@ -26,7 +26,7 @@ pub(crate) struct DigitRule {
 /// Numbers that some of the digits may make: `0..2: 1-24, 30`.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct Part {
+struct PartRule {
     from: usize,
     to: usize,
     allowed: Vec<(u32, u32)>,
@@ -115,14 +115,14 @@ impl DigitRule {
     }
 }
 
-impl Part {
+impl PartRule {
     fn holds(&self, digits: &[u8]) -> bool {
         let number = part(digits, self.from, self.to);
         self.allowed.iter().any(|(least, most)| (*least..=*most).contains(&number))
     }
 }
 
-impl TryFrom<String> for Part {
+impl TryFrom<String> for PartRule {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
