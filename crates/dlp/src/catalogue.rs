@@ -1,9 +1,12 @@
-//! The built-in detectors. Each is data with its own examples; the examples are its tests.
+//! The built-in detectors. Each is an entry of a TOML file with its own examples; the examples are its
+//! tests.
 
 pub(super) mod checks;
 pub(super) mod detector;
 
-mod builders;
+mod functions;
+mod lists;
+pub(super) mod load;
 mod naming;
 
 mod contact;

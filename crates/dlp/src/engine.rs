@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::{
-    catalogue::{self, detector::Detector},
+    catalogue::{self, detector::Detector, load::Catalogue},
     findings::{
         finding::{Finding, Findings},
         fingerprint::FingerprintKey,
@@ -46,7 +46,7 @@ pub struct Engine {
 impl Engine {
     /// An engine for these settings, or every problem they have.
     pub fn new(settings: &Settings) -> Result<Engine, SettingsError> {
-        let mut problems = Vec::new();
+        let mut problems = Catalogue::get().problems.clone();
         let owns = settings.owns(&mut problems);
         let external = settings.external.keys().map(String::as_str);
         let own_names: Vec<String> = owns.iter().map(|own| own.name.clone()).collect();

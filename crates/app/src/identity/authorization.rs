@@ -11,6 +11,7 @@ mod consents;
 mod documents;
 mod events;
 mod grants;
+mod token_client;
 mod tokens;
 
 use std::sync::Arc;
@@ -28,10 +29,11 @@ use serde_json::Value;
 use self::documents::Documents;
 pub use self::{
     asking::{Answer, ConsentQuestion, Decision, Step, shown_digest},
-    authentication::{ConfidentialClient, ConfidentialClients, PresentedClient, TokenClient},
+    authentication::{ConfidentialClient, ConfidentialClients, PresentedClient},
     consents::{ConsentQuery, ConsentView},
     documents::DocumentRules,
     grants::GrantRequest,
+    token_client::TokenClient,
     tokens::{CodeRequest, RefreshRequest, TokenAnswer, proof_error},
 };
 use super::{access::Access, login::Logins};

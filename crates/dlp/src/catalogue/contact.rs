@@ -2,72 +2,12 @@
 
 use std::ops::Range;
 
-use crate::{
-    catalogue::{
-        builders::{any, number},
-        detector::{Detector, Edges, NormalForm, Shape},
-    },
-    text::window::Window,
-    vocabulary::Category,
-};
+use crate::text::window::Window;
 
-mod phone_words;
-mod phones;
-
-pub(super) const ALL: &[Detector] = &[
-    Detector {
-        name: "email",
-        category: Category::Contact,
-        description: "E-mail address",
-        shape: Shape::At(email),
-        edges: Edges::Any,
-        bits: 24,
-        check: |_| Some(0),
-        context: &["email", "e-mail", "mail", "contact"],
-        context_bits: 8,
-        // Ids of messages look like addresses.
-        against: &["message id", "in reply to", "references"],
-        normal_form: NormalForm::LowerCase,
-        positives: &[
-            "write to ada.lovelace+maths@example.co.uk, please",
-            r#"{"ada@example.org": 1}"#,
-            "<mailto:ada@example.org>",
-        ],
-        negatives: &[
-            "@types/node",
-            "left-pad@1.3.0",
-            "git@github.com:org/repo.git",
-            "org-68116@github.com:org/repo.git",
-            "logo@2x.png",
-            "user@localhost",
-            "https://user:pw@host.example.com/",
-            "a @ b.com",
-            "image@sha256.x1",
-            "noreply@example.com",
-            r#"{"message-id": "20507025.8ae7895834a5@example.com"}"#,
-        ],
-    },
-    phones::INTERNATIONAL,
-    phones::GROUPED,
-    phones::SPACED,
-    phones::NAMED,
-    number(
-        "postal_code",
-        Category::Contact,
-        "Postal code of the US, UK, Canada, Germany, France or the Netherlands, beside words that name it",
-        any,
-    )
-    .named(&[
-        "99999", "99999-9999", "A9 9AA", "A99 9AA", "AA9 9AA", "AA99 9AA", "A9A 9AA", "AA9A 9AA",
-        "A9A 9A9", "A9A9A9", "9999 AA", "9999AA", "9999",
-    ])
-    .beside(&["zip", "zip code", "zipcode", "postcode", "postal code", "plz", "postleitzahl", "code postal", "codice postale", "código postal", "postnummer"])
-    .fires(&["ZIP 94103", r#"{"postalCode": "SW1A 1AA"}"#, r#"{"plz": "10117"}"#])
-    .passes(&["94103", "SW1A 1AA", "zip file 12"]),
-];
+pub(super) mod phones;
 
 /// Around an `@`: RFC 5321 dot-atoms, a domain with a letters-only top level.
-fn email(text: &Window<'_>, at: usize) -> Option<Range<usize>> {
+pub(crate) fn email(text: &Window<'_>, at: usize) -> Option<Range<usize>> {
     let before = text.get(at.saturating_sub(64)..at)?;
     let local = before.iter().rev().take_while(|byte| is_local(**byte)).count();
     let start = at - local;

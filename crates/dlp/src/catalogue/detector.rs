@@ -2,7 +2,10 @@
 
 use std::{cell::Cell, ops::Range};
 
+use serde::Deserialize;
+
 use crate::{
+    catalogue::checks::digits::DigitRule,
     text::{
         digits::DigitRun,
         groups::Grouping,
@@ -24,7 +27,7 @@ pub struct Detector {
     /// Evidence, in bits, that the shape alone gives.
     pub(crate) bits: i32,
     /// Looks closer: more bits, or none when it is something else.
-    pub(crate) check: fn(&Candidate<'_>) -> Option<i32>,
+    pub(crate) check: Check,
     /// Words that support a match when they stand near it or in a key above it, lower case.
     pub(crate) context: &'static [&'static str],
     /// Evidence, in bits, that context gives.
@@ -37,6 +40,18 @@ pub struct Detector {
     pub(crate) positives: &'static [&'static str],
     /// Texts, or JSON objects, in which it must not.
     pub(crate) negatives: &'static [&'static str],
+}
+
+pub(crate) type CheckFunction = fn(&Candidate<'_>) -> Option<i32>;
+pub(crate) type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
+pub(crate) type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
+pub(crate) type FindPart = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
+
+/// What looks closer at a match.
+#[derive(Debug)]
+pub(crate) enum Check {
+    Function(CheckFunction),
+    Digits(DigitRule),
 }
 
 /// Triggers of a detector, and the text that it then looks at.
@@ -69,17 +84,17 @@ pub(crate) enum Shape {
     Value {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
-    At(fn(&Window<'_>, usize) -> Option<Range<usize>>),
+    At(FindAt),
     /// Wakes at every run of digit groups that is long enough.
     Digits {
         /// Least number of digits.
         least: usize,
         /// Character that has to stand before the first of them.
         before: Before,
-        find: fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>,
+        find: FindDigits,
     },
     /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
     Number {
@@ -95,17 +110,17 @@ pub(crate) enum Shape {
     Around {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// As `Around`, and wakes at the beginning of every text, which then is an empty literal.
     Start {
         /// Lower-case literals; found in any case.
         literals: &'static [&'static str],
-        find: fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>,
+        find: FindPart,
     },
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
     /// beginning of a token: given the text and the run, what is found.
-    Run(fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>),
+    Run(FindPart),
     /// Wakes at every run of hex digits with at least five colons, and takes all of it.
     Colons,
 }
@@ -118,7 +133,8 @@ pub(crate) const ALONE_BITS: i32 = 10;
 pub(crate) const LOOSE_BITS: i32 = -7;
 
 /// Characters that may not touch a match.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Edges {
     /// The shape sees to it itself.
     Any,
@@ -132,7 +148,8 @@ pub(crate) enum Edges {
 }
 
 /// Normal form of a value before it is fingerprinted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum NormalForm {
     /// As it is.
     Verbatim,
@@ -155,6 +172,16 @@ pub(crate) struct Candidate<'a> {
     pub(crate) head: Option<&'a [u8]>,
     /// Steps that checks took.
     pub(crate) steps: &'a Cell<usize>,
+}
+
+impl Check {
+    /// More bits, or none when it is something else.
+    pub(crate) fn bits(&self, candidate: &Candidate<'_>) -> Option<i32> {
+        match self {
+            Check::Function(check) => check(candidate),
+            Check::Digits(rule) => rule.bits(candidate.digits()),
+        }
+    }
 }
 
 impl Candidate<'_> {
@@ -182,7 +209,8 @@ impl Candidate<'_> {
 }
 
 /// Character before a run of digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Before {
     Anything,
     Letter,

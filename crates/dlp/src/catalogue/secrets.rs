@@ -1,48 +1,16 @@
 //! Keys, tokens and passwords: what opens doors.
 
-mod ai;
-mod assigned;
-mod aws;
-mod chat;
-mod cloud;
-mod code;
-mod compared;
-mod data;
-mod general;
-mod insight;
-mod keys;
-mod mail;
-mod money;
-mod office;
-mod own;
-mod pairs;
-mod passwords;
-mod published;
-mod randomness;
-mod services;
-mod statements;
-mod summed;
-mod vendor;
-
-use super::detector::Detector;
-
-/// By what they open.
-pub(super) const ALL: &[&[Detector]] = &[
-    keys::ALL,
-    own::ALL,
-    aws::ALL,
-    cloud::ALL,
-    data::ALL,
-    code::ALL,
-    ai::ALL,
-    chat::ALL,
-    money::ALL,
-    mail::ALL,
-    insight::ALL,
-    office::ALL,
-    passwords::ALL,
-    services::ALL,
-    statements::ALL,
-    general::ALL,
-    compared::ALL,
-];
+pub(super) mod ai;
+pub(super) mod assigned;
+pub(super) mod aws;
+pub(super) mod chat;
+pub(super) mod compared;
+pub(super) mod general;
+pub(super) mod keys;
+pub(super) mod pairs;
+pub(super) mod passwords;
+pub(super) mod published;
+pub(super) mod randomness;
+pub(super) mod services;
+pub(super) mod statements;
+pub(super) mod summed;

@@ -30,7 +30,7 @@ pub(crate) fn bits(
         return None;
     }
     let checked =
-        if is_loose { check_loosely(detector, candidate) } else { (detector.check)(candidate) };
+        if is_loose { check_loosely(detector, candidate) } else { detector.check.bits(candidate) };
     let shape = detector.bits + checked?;
     let memo = memo_of(detector, body, segment);
     if memo.above {
@@ -65,7 +65,7 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let range = 0..text.len();
     let text = Window::around(&text, &range);
     let plain = Candidate { text, range, ..*candidate };
-    (detector.check)(&plain)
+    detector.check.bits(&plain)
 }
 
 /// Head of the column that a candidate stands in, in a table of text.

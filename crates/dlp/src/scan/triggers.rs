@@ -3,18 +3,12 @@
 use std::ops::Range;
 
 use crate::{
-    catalogue::detector::{Before, Detector, Edges, Shape},
+    catalogue::detector::{Before, Detector, Edges, FindAt, FindDigits, FindPart, Shape},
     text::{
-        digits::DigitRun,
         layouts::{Layout, Next},
-        window::Window,
         words::is_word,
     },
 };
-
-pub(super) type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
-pub(super) type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
-pub(super) type FindRun = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
 
 /// A detector that runs of digits wake, and which of them.
 pub(super) struct DigitTrigger {
@@ -37,8 +31,8 @@ pub(super) struct Triggers {
     pub(super) digits: Vec<DigitTrigger>,
     /// A run with fewer digits wakes none of those, behind a letter, a plus and anything else.
     least_digits: [usize; 3],
-    pub(super) runs: Vec<(u16, FindRun)>,
-    pub(super) starts: Vec<(u16, FindRun)>,
+    pub(super) runs: Vec<(u16, FindPart)>,
+    pub(super) starts: Vec<(u16, FindPart)>,
     pub(super) colons: Vec<u16>,
     /// Layouts that are telling by themselves, by the length of their first group of digits, by
     /// what follows it, and by whether a number may begin there.

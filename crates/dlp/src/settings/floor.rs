@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::catalogue::list;
+use crate::catalogue::load::Catalogue;
 
 /// Least that is done about private keys and tokens of clouds and code hosts, whatever else is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -21,6 +21,6 @@ impl Floor {
 
     /// Returns true if the findings of a detector are at least blocked in arguments and masked in answers.
     pub(crate) fn holds(self, name: &str) -> bool {
-        self.0 && list::is_on_floor(name)
+        self.0 && Catalogue::get().is_on_floor(name)
     }
 }

@@ -8,7 +8,7 @@ use std::{
 use serde::Deserialize;
 
 use crate::{
-    catalogue::list,
+    catalogue::{list, load::Catalogue},
     limits::Limits,
     mask::replacement::Mask,
     nearest::unknown_detector,
@@ -109,7 +109,7 @@ impl Settings {
             Direction::Output => (own.and_then(|own| own.output), &self.actions.output),
         };
         own.or_else(|| of_category.get(&category).copied())
-            .or_else(|| list::usual_action(name))
+            .or_else(|| Catalogue::get().usual_action(name))
             .unwrap_or_else(|| category.usual_action(direction))
     }
 

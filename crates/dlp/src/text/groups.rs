@@ -2,10 +2,13 @@
 
 use std::ops::{Range, RangeInclusive};
 
+use serde::Deserialize;
+
 use crate::text::words::is_word;
 
 /// Digits that make a number beside a word that names it, in any grouping.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Grouping {
     least: usize,
     most: usize,
@@ -13,7 +16,8 @@ pub(crate) struct Grouping {
 }
 
 /// Signs between the groups of a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 enum Joints {
     /// The same one everywhere: a space, dash, dot, slash or line end.
     Same,
@@ -22,16 +26,6 @@ enum Joints {
 }
 
 impl Grouping {
-    /// Of a number that is often written in groups of one's own.
-    pub(crate) const fn usual(least: usize, most: usize) -> Grouping {
-        Grouping { least, most, joints: Joints::Same }
-    }
-
-    /// Of a number whose groups are parted by anything, also by brackets.
-    pub(crate) const fn free(least: usize, most: usize) -> Grouping {
-        Grouping { least, most, joints: Joints::Mixed }
-    }
-
     /// The number in a run of groups, or the numbers if it is as long as two.
     fn numbers(&self, text: &[u8], groups: &[Group], take: &mut impl FnMut(Range<usize>)) {
         let mut rest = groups;
@@ -272,7 +266,7 @@ mod tests {
 
     #[test]
     fn digits_are_read_in_any_grouping_with_one_sign() {
-        let ids = Grouping::usual(9, 9);
+        let ids = Grouping { least: 9, most: 9, joints: Joints::Same };
         for text in ["536228726", "536-228-726", "5 3 6 2 2 8 7 2 6", "53.622.8726", "536–22–8726"]
         {
             assert_eq!(found(ids, &format!("ssn {text}, x")), [text]);
@@ -293,7 +287,7 @@ mod tests {
 
     #[test]
     fn telephone_numbers_may_have_brackets_and_mixed_signs() {
-        let phones = Grouping::free(7, 15);
+        let phones = Grouping { least: 7, most: 15, joints: Joints::Mixed };
         for text in ["(0)20 7946 0958", "0171 / 1234567", "555-0142", "02 99-12-34-56"] {
             let bare = text.trim_start_matches('(');
             assert_eq!(found(phones, &format!("tel {text}.")), [bare]);

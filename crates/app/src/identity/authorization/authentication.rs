@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_upstream::Outbound;
 use tokio_util::task::TaskTracker;
 
-use super::{Authorization, TokenAnswer, documents::Place};
+use super::{Authorization, TokenAnswer, TokenClient, documents::Place};
 use crate::{
     base::tenants::sources::LookUp,
     identity::access::{
@@ -199,38 +199,4 @@ impl Authorization {
 
 fn unproved() -> OAuthError {
     OAuthError::client("the assertion does not prove that it is of a client that is known here")
-}
-
-/// The client of a token request.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum TokenClient {
-    /// The client proved that it is this one.
-    Proved(ClientRef),
-    /// The client says that it is this one, which has no key to prove it.
-    Public(String),
-    /// The request names no client.
-    Unnamed,
-}
-
-impl TokenClient {
-    /// True if it proved itself.
-    #[must_use]
-    pub const fn is_proved(&self) -> bool {
-        match self {
-            Self::Proved(_) => true,
-            Self::Public(_) | Self::Unnamed => false,
-        }
-    }
-
-    /// Its `client_id`.
-    ///
-    /// # Errors
-    /// `invalid_request` if it says nothing.
-    pub fn id(&self) -> Result<&str, OAuthError> {
-        match self {
-            Self::Proved(client) => Ok(&client.id),
-            Self::Public(id) => Ok(id),
-            Self::Unnamed => Err(OAuthError::request("client_id is missing")),
-        }
-    }
 }

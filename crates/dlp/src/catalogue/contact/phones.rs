@@ -4,126 +4,16 @@ use std::ops::Range;
 
 use crate::{
     catalogue::{
-        builders::number,
         checks::{part, varied},
-        contact::phone_words::{OTHERS, WORDS},
-        detector::{Before, Candidate, Detector, Edges, Shape},
+        detector::Candidate,
+        lists::{NOT_PHONE, PHONE},
         naming::member,
     },
-    text::{digits::DigitRun, groups::Grouping, window::Window, words},
-    vocabulary::Category,
+    text::{digits::DigitRun, window::Window, words},
 };
 
-pub(super) const INTERNATIONAL: Detector = Detector {
-    edges: Edges::Any,
-    bits: 18,
-    shape: Shape::Digits { least: 1, before: Before::Plus, find: international },
-    ..number(
-        "phone_number",
-        Category::Contact,
-        "Telephone number with `+` and its country code",
-        has_country,
-    )
-}
-.beside(WORDS)
-.not_below(OTHERS)
-.fires(&[
-    "BR: +55 11 98456 5666",
-    "call +1 (415) 555-0132",
-    r#"{"tel": "+442079460958"}"#,
-    "+49.30.901820",
-    // A mobile number as Mexico wrote it until 2019.
-    "+52 1 55 1234 5678",
-    r#"{"tel": "+5215512345678"}"#,
-])
-.passes(&["+12", "1+1234567890", "+999 123 456 789", "x +5e12345678", "UTC+0200 20241105"]);
-
-pub(super) const GROUPED: Detector = Detector {
-    bits: 8,
-    ..number(
-        "us_phone_number",
-        Category::Contact,
-        "Telephone number of the US or Canada, as it is usually grouped",
-        north_american,
-    )
-}
-.alone(&[
-    "999-999-9999",
-    "(999) 999-9999",
-    "(999)999-9999",
-    "999.999.9999",
-    "1-999-999-9999",
-    "999-999-9999x99",
-    "999-999-9999x999",
-    "999-999-9999x9999",
-    "999.999.9999x99",
-    "999.999.9999x999",
-    "999.999.9999x9999",
-])
-.beside(WORDS)
-.not_below(OTHERS)
-.fires(&["my phone number is (425) 882-9090", "415-555-0132", r#"{"phone": "415.555.0132"}"#])
-.passes(&["115-555-0132", "415-155-0132", "4155550132", "2.415.555.0132"]);
-
-pub(super) const SPACED: Detector = Detector {
-    ..number(
-        "grouped_phone_number",
-        Category::Contact,
-        "Telephone number as it is grouped in France, Turkey, the UK, Australia or Brazil",
-        grouped,
-    )
-}
-.alone(&[
-    "99 99 99 99 99",
-    "99.99.99.99.99",
-    "999 999 99 99",
-    "9999 999 99 99",
-    "99999 999999",
-    "9999 999 999",
-    "(99) 99999-9999",
-    "(99) 9999-9999",
-    "999 9999 9999",
-    "(999) 9999 9999",
-    "9999 999 9999",
-    "99999 999 999",
-    "(9999) 999 9999",
-    "(99999) 999999",
-    "(999) 999999",
-])
-.beside(WORDS)
-.not_below(OTHERS)
-.fires(&["06 12 34 56 78", "532 123 45 67", "07911 123456", "0412 345 678", "(11) 98456-5666"])
-.passes(&["16 12 34 56 78", "632 123 45 67", "17911 123456", "2024.11.05.10.22"]);
-
-pub(super) const NAMED: Detector = Detector {
-    ..number(
-        "national_phone_number",
-        Category::Contact,
-        "Telephone number without country code in any grouping, beside words that name it",
-        dialled,
-    )
-}
-.grouped(Grouping::free(7, 15))
-.beside(WORDS)
-.not_below(OTHERS)
-.fires(&[
-    "My CN number, mobile: 13812345678",
-    "Telefon 030 90182000",
-    r#"{"phone": "0209 46 09 58"}"#,
-    "call me at 555-0142 ext 3",
-    "tel. (0)171 / 12 345 67",
-])
-.passes(&[
-    "13812345678",
-    "mobile 1111111111",
-    "telephone in 2024",
-    "mobile since 2019-11-05 10:22",
-    r#"{"phone_number_id": "106540352242922"}"#,
-    "phone version 12.34.56.78",
-]);
-
 /// A run after a `+`, which may begin in brackets: `+1 (415) 555-0132`.
-fn international(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
+pub(crate) fn international(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let Some(first) = run.groups.first() else { return Vec::new() };
     let Some(start) = first.start.checked_sub(1).filter(|at| text.get(*at) == Some(&b'+')) else {
         return Vec::new();
@@ -195,7 +85,7 @@ fn at_most_fifteen(text: &[u8]) -> usize {
 }
 
 /// A country code that is in use, and a number of digits its numbers have.
-fn has_country(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn has_country(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let length = digits.len();
     let fits = match part(&digits, 0, 1) {
@@ -244,7 +134,7 @@ fn is_long_code(code: u32) -> bool {
 }
 
 /// Area and exchange begin with 2 to 9 in the North American plan.
-fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     // An extension follows.
     let has_extension = candidate.matched().contains(&b'x');
@@ -259,7 +149,7 @@ fn north_american(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Beginnings of such numbers: 0 and no second one, 5 for mobiles in Turkey, brackets.
-fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let matched = candidate.matched();
     let first = part(&digits, 0, 1);
@@ -277,7 +167,7 @@ fn grouped(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Digits that differ, below no key and behind no word that makes them something else, and no
 /// number that another detector knows by itself.
-fn dialled(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn dialled(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let different = (0..10).filter(|digit| digits.contains(digit)).count();
     let before = candidate.text.get(..candidate.range.start).unwrap_or_default();
@@ -286,9 +176,9 @@ fn dialled(candidate: &Candidate<'_>) -> Option<i32> {
         [.., b'+', b'('] => true,
         _ => is_grouped_alone(candidate),
     };
-    let is_other = candidate.key.is_some_and(|key| words::names(key, OTHERS))
+    let is_other = candidate.key.is_some_and(|key| words::names(key, &NOT_PHONE))
         || member(candidate)
-            .is_some_and(|name| !words::names(name, WORDS) || words::ends_name(name, OTHERS))
+            .is_some_and(|name| !words::names(name, &PHONE) || words::ends_name(name, &NOT_PHONE))
         || before.ends_with(b"/");
     (different > 2 && !is_known && !is_other).then_some(0)
 }

@@ -4,129 +4,22 @@ use std::ops::Range;
 
 use crate::{
     catalogue::{
-        builders::{SERIALS, number},
         checks,
-        detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
-        financial::card_words::{BETWEEN, CARD_WORDS, CODE_WORDS, COUNTED, IDS, NAMING},
+        detector::Candidate,
+        lists::{CARD_BETWEEN, CARD_CODE, CARD_NAMING, COUNTED, COUNTING, SERIAL},
         naming::{member, name},
     },
-    text::{digits::DigitRun, groups::Grouping, window::Window, words},
-    vocabulary::Category,
+    text::{digits::DigitRun, window::Window, words},
 };
 
-pub(super) const ALL: &[Detector] = &[
-    Detector {
-        name: "credit_card",
-        category: Category::Financial,
-        description: "Payment card number: issuer range, length and Luhn digit",
-        shape: Shape::Digits { least: 13, before: Before::Anything, find: cards },
-        edges: Edges::Word,
-        bits: 6,
-        check: card,
-        context: CARD_WORDS,
-        context_bits: 14,
-        against: &[
-            "id",
-            "ids",
-            "order",
-            "tracking",
-            "timestamp",
-            "serial",
-            "uuid",
-            "hash",
-            "offset",
-            "size",
-            "bytes",
-            "version",
-            "phone",
-            "isbn",
-            "sku",
-        ],
-        normal_form: NormalForm::Alphanumeric,
-        positives: &[
-            "paid with 4111 1111 1111 1111 yesterday",
-            "5555-5555-5555-4444",
-            "the card is 378282246310005",
-            "3782 822463 10005",
-            "4111.1111.1111.1111",
-            r#"{"card": 6011111111111117}"#,
-            r#"{"pan": "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}"#,
-            r#"{"card_number": "4222222222222"}"#,
-        ],
-        negatives: &[
-            "4111 1111 1111 1112",
-            r#"{"order_id": "4111111111111111"}"#,
-            "4111111111111111",
-            "5466648-600613-81252-1",
-            "0.4111111111111111",
-            "a4111111111111111f",
-            "4111111111111111.25",
-            "1700000000000 1700000000001",
-            "12345678-4111-1111-1111-111111111111",
-            "0000000000000000",
-            "41111111111111111111111",
-            "card 55537271.14598095",
-            "47649103 08265998",
-        ],
-    },
-    number(
-        "card_security_code",
-        Category::Financial,
-        "Security code of a payment card, beside words that name it",
-        security_code,
-    )
-    .named(&["999", "9999"])
-    .beside(CODE_WORDS)
-    .fires(&["CVV 123", r#"{"cvc": "4321"}"#])
-    .passes(&["123", "CVV 12", r#"{"text": "{\"cvc\": null, \"expiry_year\": 2030}"}"#]),
-    number(
-        "card_number_named",
-        Category::Financial,
-        "Number of 12 to 19 digits with a right check digit in any grouping, beside words that name \
-         a card",
-        named,
-    )
-    .grouped(Grouping::usual(12, 19))
-    .beside(NAMING)
-    .fires(&[
-        "card number 9792 0303 9444 0796",
-        r#"{"card": {"number": "601-12345-6789-16"}}"#,
-        "Visa: 4111 1111\n1111 1111",
-        r#"{"pan": "504834123458"}"#,
-    ])
-    .passes(&[
-        "9792 0303 9444 0796",
-        "card number 9792 0303 9444 0797",
-        r#"{"card": {"network_transaction_id": "979203039444077"}}"#,
-        "card 55537271.14598095",
-        r#"{"card": {"created": 1600000000006}}"#,
-        "card event 979203039444079600",
-    ]),
-    Detector {
-        shape: Shape::Pattern {
-            literals: &["%b", ";3", ";4", ";5", ";6"],
-            pattern: r"%B[0-9]{12,19}\^[^^\r\n]{2,26}\^[0-9]{4}|;[3-6][0-9]{11,18}=[0-9]{7}",
-            before: 0,
-            after: 64,
-        },
-        edges: Edges::Any,
-        ..number("card_track", Category::Financial, "Magnetic stripe of a payment card", track)
-    }
-    .fires(&[
-        "%B4111111111111111^DOE/JANE^29121010000000000000?",
-        ";4111111111111111=29121010000000000000?",
-    ])
-    .passes(&["%B4111111111111112^DOE/JANE^29121010000000000000?", ";4111"]),
-];
-
 /// Digits that are the value of no other member.
-fn security_code(candidate: &Candidate<'_>) -> Option<i32> {
-    let is_other = member(candidate).is_some_and(|name| !words::names(name, CODE_WORDS));
+pub(crate) fn security_code(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_other = member(candidate).is_some_and(|name| !words::names(name, &CARD_CODE));
     (!is_other).then_some(0)
 }
 
 /// The card number of a track.
-fn track(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn track(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     let number = matched.split(|byte| matches!(byte, b'^' | b'=')).next()?;
     let digits: Vec<u8> = number.iter().filter(|b| b.is_ascii_digit()).map(|b| b - b'0').collect();
@@ -135,7 +28,7 @@ fn track(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Runs of groups in this run that may be a card: from each group on in the usual groups, or all of
 /// the run.
-fn cards(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
+pub(crate) fn cards(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     for first in 0..run.groups.len() {
         let groups = run.groups.get(first..).unwrap_or_default();
@@ -186,7 +79,7 @@ fn has_one_separator(text: &[u8], groups: &[Range<usize>]) -> bool {
     separators.all(|separator| Some(separator) == first)
 }
 
-fn card(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn card(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let issuer = issuer_bits(&digits)?;
     if !is_varied(&digits) || !checks::luhn(&digits) {
@@ -198,14 +91,16 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
         return None;
     }
     // In JSON or code that is carried as text, a name before the number may tell what it is.
-    if name(candidate).is_some_and(|name| words::names(name, SERIALS) || words::names(name, IDS)) {
+    if name(candidate)
+        .is_some_and(|name| words::names(name, &SERIAL) || words::names(name, &COUNTING))
+    {
         return None;
     }
     Some(issuer + grouping_bits(candidate.matched()))
 }
 
 /// A number without a known issuer needs its word right before it, or a key that names the card.
-fn named(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn named(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let different = (0..10).filter(|digit| digits.contains(digit)).count();
     // Times, snowflakes and SIM cards begin otherwise than cards do.
@@ -243,16 +138,16 @@ fn is_named(candidate: &Candidate<'_>) -> bool {
     }
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte >= 0x80;
     let before = near.rsplit(|byte| !is_letter(byte)).filter(|word| !word.is_empty());
-    let mut told = before.take(MOST_BETWEEN).skip_while(|word| words::names(word, BETWEEN));
+    let mut told = before.take(MOST_BETWEEN).skip_while(|word| words::names(word, &CARD_BETWEEN));
     let mut after = after.split(|byte| !is_letter(byte)).filter(|word| !word.is_empty());
-    let names = |word: &[u8]| words::names(word, NAMING);
+    let names = |word: &[u8]| words::names(word, &CARD_NAMING);
     told.next().is_some_and(names) || after.by_ref().take(3).any(names)
 }
 
 /// Returns true if a name before the number, or its key, says that it counts something.
 pub(super) fn is_counted(candidate: &Candidate<'_>) -> bool {
     let counts =
-        |name: &[u8]| [SERIALS, IDS, COUNTED].iter().any(|words| words::names(name, words));
+        |name: &[u8]| [*SERIAL, *COUNTING, *COUNTED].iter().any(|words| words::names(name, words));
     name(candidate).is_some_and(counts) || candidate.key.is_some_and(counts)
 }
 

@@ -5,47 +5,13 @@ use std::ops::Range;
 use crate::{
     catalogue::{
         checks,
-        detector::{Before, Candidate, Detector, Edges, NormalForm, Shape},
+        detector::{Candidate, NormalForm},
     },
     text::{digits::DigitRun, window::Window, words::is_word},
-    vocabulary::Category,
 };
 
-pub(super) const ALL: &[Detector] = &[Detector {
-    name: "iban",
-    category: Category::Financial,
-    description: "International Bank Account Number: country, length and mod-97 check",
-    shape: Shape::Digits { least: 2, before: Before::Letter, find: ibans },
-    edges: Edges::Word,
-    bits: 12,
-    check: iban,
-    context: &["iban", "account", "bank", "konto", "compte", "cuenta", "rekening"],
-    context_bits: 8,
-    against: &[],
-    normal_form: NormalForm::Alphanumeric,
-    positives: &[
-        "IBAN DE89 3704 0044 0532 0130 00.",
-        "GB29NWBK60161331926819",
-        r#"{"account": "mt84malt011000012345mtlcast001s"}"#,
-        "NO93 8601 1117 947",
-        "de89.3704.0044.0532.0130.00",
-        "DE89 37040044 0532013000",
-        "DE89 3704 0044\n0532 0130 00",
-        "MA64 0115 1900 0001 2050 0053 4921",
-        "CI93CI0080111301134291200589",
-    ],
-    negatives: &[
-        "DE89 3704 0044 0532 0130 01",
-        "XX89370400440532013000",
-        "DE8937040044053201300",
-        "ADE89370400440532013000",
-        "de89 37040044 0532013000",
-        "MA58A11519B000012050C0534921",
-    ],
-}];
-
 /// A run whose first group follows two letters may be the check digits of an IBAN.
-fn ibans(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
+pub(crate) fn ibans(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     match iban_at(text, run) {
         Some(found) => vec![found],
         None => Vec::new(),
@@ -123,7 +89,7 @@ fn sign_at(text: &[u8], at: usize) -> (u8, usize) {
     }
 }
 
-fn iban(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn iban(candidate: &Candidate<'_>) -> Option<i32> {
     let text = NormalForm::Alphanumeric.apply(candidate.matched());
     (is_plausible(&text) && checks::mod_97(&text)).then_some(14)
 }

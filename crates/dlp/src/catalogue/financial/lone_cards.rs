@@ -2,73 +2,18 @@
 
 use std::ops::Range;
 
-use crate::catalogue::financial::{
-    card_words::{CARD_WORDS, COUNTED, IDS},
-    cards::{is_counted, is_varied, issuer_bits},
-};
+use crate::catalogue::financial::cards::{is_counted, is_varied, issuer_bits};
 use crate::{
     catalogue::{
-        builders::{SERIALS, number},
         checks,
-        detector::{Before, Candidate, Detector, Shape},
+        detector::Candidate,
+        lists::{COUNTING, SERIAL},
     },
     text::{digits::DigitRun, number::plain_number, window::Window, words},
-    vocabulary::Category,
 };
 
-/// Name of the detector.
-pub(in crate::catalogue) const NAME: &str = "card_number_alone";
-
-pub(super) const ALL: &[Detector] = &[Detector {
-    shape: Shape::Digits { least: 13, before: Before::Anything, find: lone_numbers },
-    context: CARD_WORDS,
-    // Beside a word that names it, it is a `credit_card`.
-    context_bits: -20,
-    against: COUNTED,
-    ..number(
-        NAME,
-        Category::Financial,
-        "Number that could be that of a payment card and is all of a value or stands in a sentence, \
-             with no word that says so: flagged only, unless the settings say otherwise",
-        card,
-    )
-}
-.fires(&[
-    "4111111111111111",
-    r#"{"value": 378282246310005}"#,
-    r#"{"value": 4111111111111111.0}"#,
-    r#"{"value": 4.111111111111111E15}"#,
-    r#"{"value": "4.111111111111111E15"}"#,
-    r#"{"text": "{\"value\": \"5555555555554444\", \"n\": 1}"}"#,
-    "6212345678900000003\n",
-    "4222222222222",
-    "see 4111111111111111 there",
-    "Bitte 5555555555554444, danke.",
-    r#"{"note": "he gave me 378282246310005."}"#,
-])
-.passes(&[
-    "4111111111111112",
-    r#"{"card": "4111111111111111"}"#,
-    r#"{"id": 4111111111111111}"#,
-    r#"{"created_at": 4111111111111111}"#,
-    "4111111111111111.25",
-    "-4111111111111111",
-    "0.4111111111111111",
-    "see 4111111111111112 there",
-    "see order 4111111111111111 there",
-    "the request id is 4111111111111111, thanks",
-    "GET /v1/items/4111111111111111 200",
-    "see a-4111111111111111 there",
-    "12 4111111111111111 13",
-    r#"{"order_id": "see 4111111111111111 there"}"#,
-    "4111111111111111 4111111111111111",
-    "4.1111.11111.111111",
-    "411111111111111111",
-    r#"{"text": "{\"order_id\": \"5555555555554444\", \"n\": 1}"}"#,
-])];
-
 /// The run, with its exponent, if it is one number and all of a value, or stands in a sentence.
-fn lone_numbers(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
+pub(crate) fn lone_numbers(text: &Window<'_>, run: &DigitRun) -> Vec<Range<usize>> {
     let range = match run.groups.as_slice() {
         [whole] => whole.clone(),
         [whole, fraction] if text.get(whole.end) == Some(&b'.') => whole.start..fraction.end,
@@ -149,7 +94,7 @@ fn trimmed_start(text: &[u8]) -> &[u8] {
 }
 
 /// Evidence of a number with an issuer's range, a length that its cards have, and a right check digit.
-fn card(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn card(candidate: &Candidate<'_>) -> Option<i32> {
     let literal = std::str::from_utf8(candidate.matched()).ok()?;
     let plain = plain_number(literal);
     let digits: Vec<u8> =
@@ -165,7 +110,8 @@ fn card(candidate: &Candidate<'_>) -> Option<i32> {
     let counts_near =
         |words: &&[&str]| words::stands_near(&candidate.text, &candidate.range, words);
     let is_other = || {
-        is_in_sentence(&candidate.text, &candidate.range) && [SERIALS, IDS].iter().any(counts_near)
+        is_in_sentence(&candidate.text, &candidate.range)
+            && [*SERIAL, *COUNTING].iter().any(counts_near)
     };
     (is_card && !is_counted(candidate) && !is_other()).then_some(12)
 }

@@ -1,121 +1,14 @@
-//! Numbers and dates of persons that look the same in many countries.
+//! Checks of documents and dates, and of numbers of countries of which few kinds are known.
 
 use crate::catalogue::{
-    builders::{any, national},
-    checks::{is_date, part, value},
-    detector::{Candidate, Detector, Shape},
+    checks::{
+        at, is_date, is_short_date, one_digit, part, remainder, two_digits, value, varied, weighted,
+    },
+    detector::Candidate,
 };
 
-pub(super) const ALL: &[Detector] = &[
-    national("passport_number", "Passport number of another country, beside words that name it", any)
-        .named(&["AA999999", "A999999", "AA99999", "A9999999999", "99999999", "aa9999999", "aaa999999", "99 9999999", "a-9999999", "aa-999999", "aa-9999999", "aa999999"])
-        .beside(&["passport number", "passport no", "passport", "passeport", "reisepass", "pasaporte", "passaporto", "paspoort"])
-        .fires(&["passport no. AB123456"])
-        .passes(&["AB123456", "passport control"]),
-    Detector {
-        shape: Shape::Pattern {
-            literals: &["p<"],
-            pattern: r"P[A-Z<][A-Z<]{3}[A-Z<]{39}\s{0,2}[A-Z0-9<]{9}[0-9][A-Z<]{3}[0-9]{7}[MFX<][0-9]{7}[A-Z0-9<]{14}[0-9<][0-9]",
-            before: 0,
-            after: 100,
-        },
-        ..national("passport_mrz", "Machine-readable lines of a passport (ICAO 9303)", mrz)
-    }
-    .fires(&["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C36UTO7408122F1204159ZE184226B<<<<<10"])
-    .passes(&["P<UTOERIKSSON<<ANNA<MARIA<<<<<<<<<<<<<<<<<<<\nL898902C37UTO7408122F1204159ZE184226B<<<<<10", "P<T>"]),
-    Detector {
-        shape: Shape::Beside {
-            literals: BIRTH,
-            pattern: r"(?i)\b(?:[0-9]{1,2}(?:st|nd|rd|th|er|\.)?[ -](?:de |of )?(?:jan|feb|f(?:e|\xc3\xa9)v|mar|m(?:\xc3\xa4)r|apr|avr|abr|may|mai|mei|maj|mag|jun|juin|giu|jul|juil|lug|aug|ao(?:u|\xc3\xbb)|ago|sep|set|oct|okt|out|ott|nov|dec|dez|d(?:e|\xc3\xa9)c|dic|ene|gen)[a-z\xc3\xa9\xa7]{0,8}\.?(?: |, ?|-)(?:de |del )?(?:(?:19|20)[0-9]{2}|[0-9]{2})|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.? [0-9]{1,2}(?:st|nd|rd|th)?,? (?:19|20)[0-9]{2})\b",
-            after: 48,
-        },
-        bits: 26,
-        ..national("date_of_birth_in_words", "Date of birth with the name of its month, behind words that name it", any)
-    }
-    .fires(&["date of birth 3rd May 1984", r#"{"dob": "17-Oct-1990"}"#, "geboren am 4. Juni 1976", r#"{"fecha_de_nacimiento": "12 de marzo de 1988"}"#, "born Nov 9, 1971"])
-    .passes(&["3rd May 1984", "date of birth unknown", "born in May 1984"]),
-    national("date_of_birth", "Date of birth, beside words that name it", birth)
-        .named(&["9999-99-99", "99/99/9999", "99.99.9999", "99-99-9999", "9999/99/99", "9999.99.99", "99999999", "9/9/9999", "99/9/9999", "9/99/9999"])
-        .beside(&["date of birth", "dob", "birth date", "birthday", "born", "geburtsdatum", "date de naissance", "fecha de nacimiento", "geboortedatum", "data di nascita", "geboren am", "né le", "née le", "birth dt", "geburtstag", "date naissance", "fecha nacimiento", "data nascimento", "data de nascimento", "födelsedatum", "fødselsdato", "data urodzenia", "datum narození", "дата рождения", "дата народження", "生年月日", "出生日期", "생년월일", "syntymäaika", "doğum tarihi", "születési dátum", "data nașterii", "تاريخ الميلاد", "תאריך לידה", "ngày sinh"])
-        .fires(&["DOB: 1984-03-15", r#"{"birthDate": "15.03.1984"}"#, "date of birth 03/15/1984", r#"{"dob": 19840315}"#])
-        .passes(&["1984-03-15", "DOB: 1784-03-15", "DOB: 1984-13-45"]),
-];
-
-/// Words before a date of birth.
-const BIRTH: &[&str] = &[
-    "date of birth",
-    "date_of_birth",
-    "dateofbirth",
-    "dob",
-    "birth date",
-    "birthdate",
-    "birth_date",
-    "birthday",
-    "born",
-    "geburtsdatum",
-    "geboren",
-    "date de naissance",
-    "date_de_naissance",
-    "fecha de nacimiento",
-    "fecha_de_nacimiento",
-    "geboortedatum",
-    "data di nascita",
-    "birth dt",
-    "birth_dt",
-    "birthdt",
-    "geburtstag",
-    "date naissance",
-    "date_naissance",
-    "datenaissance",
-    "fecha nacimiento",
-    "fecha_nacimiento",
-    "fechanacimiento",
-    "data nascimento",
-    "data_nascimento",
-    "datanascimento",
-    "data de nascimento",
-    "data_de_nascimento",
-    "datadenascimento",
-    "födelsedatum",
-    "fødselsdato",
-    "data urodzenia",
-    "data_urodzenia",
-    "dataurodzenia",
-    "datum narození",
-    "datum_narození",
-    "datumnarození",
-    "дата рождения",
-    "дата_рождения",
-    "датарождения",
-    "дата народження",
-    "дата_народження",
-    "датанародження",
-    "生年月日",
-    "出生日期",
-    "생년월일",
-    "syntymäaika",
-    "doğum tarihi",
-    "doğum_tarihi",
-    "doğumtarihi",
-    "születési dátum",
-    "születési_dátum",
-    "születésidátum",
-    "data nașterii",
-    "data_nașterii",
-    "datanașterii",
-    "تاريخ الميلاد",
-    "تاريخ_الميلاد",
-    "تاريخالميلاد",
-    "תאריך לידה",
-    "תאריך_לידה",
-    "תאריךלידה",
-    "ngày sinh",
-    "ngày_sinh",
-    "ngàysinh",
-];
-
 /// Number, date of birth and date of expiry have a check digit each.
-fn mrz(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn mrz(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     let second = matched.get(matched.len().checked_sub(44)?..)?;
     let is_right = |from: usize, to: usize| -> Option<bool> {
@@ -127,7 +20,7 @@ fn mrz(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// A day between 1850 and today's children, in any usual order.
-fn birth(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn birth(candidate: &Candidate<'_>) -> Option<i32> {
     // Behind another number it is one of several fields.
     if matches!(candidate.text.get(..candidate.range.start), Some([.., b'0'..=b'9', b' '])) {
         return None;
@@ -147,4 +40,74 @@ fn birth(candidate: &Candidate<'_>) -> Option<i32> {
         || is_date(third, second, first)
         || is_date(third, first, second);
     is_day.then_some(0)
+}
+
+pub(crate) fn macedonia(candidate: &Candidate<'_>) -> Option<i32> {
+    let is_prefixed = candidate.matched().first().is_some_and(u8::is_ascii_alphabetic);
+    let is_own = !is_prefixed || candidate.matched().starts_with(b"MK");
+    let digits = candidate.digits();
+    let rest = weighted(&digits, &[7, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2]) % 11;
+    one_digit(is_own && varied(&digits) && (11 - rest) % 11 % 10 == at(&digits, 12))
+}
+
+/// Initial of the name, date of birth, serial, check character.
+pub(crate) fn mauritius(candidate: &Candidate<'_>) -> Option<i32> {
+    let (check, rest) = candidate.matched().split_last()?;
+    let digits = candidate.digits();
+    let is_born = is_short_date(part(&digits, 4, 6), part(&digits, 2, 4), part(&digits, 0, 2));
+    let sum: u32 = (2..=14).rev().zip(rest).map(|(weight, byte)| weight * value(*byte)).sum();
+    two_digits(is_born && (17 + 17 * sum - sum) % 17 == value(*check))
+}
+
+/// Year and day of birth, five hundred higher for women, and a letter for the right to vote.
+pub(crate) fn lanka(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let (year, day) = if digits.len() == 9 {
+        let has_right = matches!(candidate.matched().last(), Some(b'V' | b'X' | b'v' | b'x'));
+        has_right.then(|| (1900 + part(&digits, 0, 2), part(&digits, 2, 5)))?
+    } else {
+        (part(&digits, 0, 4), part(&digits, 4, 7))
+    };
+    let is_day = matches!(day, 1..=366 | 501..=866);
+    (is_day && (1900..2030).contains(&year)).then_some(4)
+}
+
+/// Letters count ten and more; every second character from the end is doubled.
+pub(crate) fn citizen_card(candidate: &Candidate<'_>) -> Option<i32> {
+    let kept = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric());
+    let sum: u32 = kept
+        .rev()
+        .zip([false, true].iter().cycle())
+        .map(|(byte, is_doubled)| match (value(*byte), *is_doubled) {
+            (value, false) => value,
+            (value, true) if value > 4 => 2 * value - 9,
+            (value, true) => 2 * value,
+        })
+        .sum();
+    two_digits(varied(&candidate.digits()) && sum.is_multiple_of(10))
+}
+
+/// The weights count from the last digit before the check digit.
+pub(crate) fn romania(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let (check, rest) = digits.split_last()?;
+    let reversed: Vec<u8> = rest.iter().rev().copied().collect();
+    let sum = weighted(&reversed, &[2, 3, 5, 7, 1, 2, 3, 5, 7]);
+    one_digit(varied(&digits) && sum * 10 % 11 % 10 == u32::from(*check))
+}
+
+pub(crate) fn uruguay(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let is_right = if digits.len() == 8 {
+        (10 - weighted(&digits, &[2, 9, 8, 7, 6, 3, 4]) % 10) % 10 == at(&digits, 7)
+    } else {
+        (11 - weighted(&digits, &[4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]) % 11) % 11 == at(&digits, 11)
+            && (1..=22).contains(&part(&digits, 0, 2))
+    };
+    one_digit(varied(&digits) && is_right)
+}
+
+pub(crate) fn morocco(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    two_digits(varied(&digits) && remainder(&digits, 97) == 0)
 }

@@ -8,10 +8,8 @@ use std::{
 use regex::bytes::{Regex, RegexSet};
 
 use super::classes::Classes;
+use crate::catalogue::lists::injection;
 use crate::text::window::Window;
-
-/// Finder of the passage around a literal.
-pub(super) type Finder = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
 
 /// Bytes of a sentence before and behind the literal in it.
 const BACK: usize = 240;
@@ -161,8 +159,8 @@ pub(super) fn any_in(words: &[Word<'_>], classes: Classes) -> bool {
 /// Phrases of which one pass over a text tells how many stand in it.
 pub(super) type PhraseSet = LazyLock<Option<RegexSet>>;
 
-pub(super) fn phrase_set(phrases: &[&str]) -> Option<RegexSet> {
-    RegexSet::new(phrases.iter().map(|phrase| regex::escape(phrase))).ok()
+pub(super) fn phrase_set(name: &str) -> Option<RegexSet> {
+    RegexSet::new(injection("phrases", name).iter().map(|phrase| regex::escape(phrase))).ok()
 }
 
 /// Length of the characters of one kind with which a text begins; most are ASCII, and need no decoding.
@@ -183,25 +181,30 @@ fn is_word(char: char) -> bool {
 
 /// Many phrases, which one pass over a text looks for.
 pub(super) struct Phrases {
-    list: &'static [&'static str],
+    /// Name of their list.
+    name: &'static str,
     pattern: OnceLock<Option<Regex>>,
 }
 
 impl Phrases {
-    pub(super) const fn new(list: &'static [&'static str]) -> Self {
-        Self { list, pattern: OnceLock::new() }
+    pub(super) const fn named(name: &'static str) -> Self {
+        Self { name, pattern: OnceLock::new() }
+    }
+
+    fn list(&self) -> &'static [&'static str] {
+        injection("phrases", self.name)
     }
 
     /// The pattern of all phrases of some lists, in any case.
     pub(super) fn joined(lists: &[&Self]) -> Option<Regex> {
-        let phrases = lists.iter().flat_map(|it| it.list).map(|it| regex::escape(it));
+        let phrases = lists.iter().flat_map(|it| it.list()).map(|it| regex::escape(it));
         Regex::new(&format!("(?i){}", phrases.collect::<Vec<_>>().join("|"))).ok()
     }
 
     fn stand_in(&self, text: &str) -> bool {
         match self.pattern.get_or_init(|| Self::joined(&[self])) {
             Some(pattern) => pattern.is_match(text.as_bytes()),
-            None => self.list.iter().any(|phrase| text.contains(phrase)),
+            None => self.list().iter().any(|phrase| text.contains(phrase)),
         }
     }
 }
@@ -216,43 +219,7 @@ pub(super) fn is_quoted(text: &[u8], range: &Range<usize>) -> bool {
 }
 
 /// Words that order something of a model.
-static ORDERS: PhraseSet = PhraseSet::new(|| {
-    phrase_set(&[
-        "ignore",
-        "disregard",
-        "forget ",
-        "override",
-        " must ",
-        "instead",
-        "immediately",
-        "reveal",
-        "send ",
-        "transfer",
-        "execute",
-        "delete",
-        "forward",
-        "exfiltrat",
-        "do not ",
-        "don't ",
-        "never ",
-        "always ",
-        "from now on",
-        "you are now",
-        "instruction",
-        "password",
-        "credential",
-        "bypass",
-        "unrestricted",
-        "call the ",
-        "without asking",
-        "grant ",
-        "api key",
-        "respond with",
-        "reply with",
-        "answer with",
-        "read ",
-    ])
-});
+static ORDERS: PhraseSet = PhraseSet::new(|| phrase_set("orders"));
 
 /// Number of words in a passage that order something of a model.
 pub(super) fn orders(passage: &Passage) -> usize {

@@ -5,7 +5,7 @@ use crate::catalogue::{checks, detector::Candidate, naming::name};
 
 /// Evidence of a random-looking value that is given to a name, in code, in configuration or as a
 /// member.
-pub(super) fn assigned(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn assigned(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits().len();
     let matched = candidate.matched();
     let is_mixed = digits >= if matched.len() > 20 { 1 } else { 2 };

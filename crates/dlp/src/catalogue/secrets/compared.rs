@@ -2,44 +2,17 @@
 
 use std::ops::Range;
 
-use crate::catalogue::detector::{Candidate, Detector, Edges, Shape};
-use crate::catalogue::secrets::{
-    general::{is_key_text, is_odd},
-    vendor::vendor,
-};
+use crate::catalogue::detector::Candidate;
+use crate::catalogue::secrets::general::{is_key_text, is_odd};
 use crate::text::window::Window;
 
-pub(super) const ALL: &[Detector] = &[Detector {
-    edges: Edges::Any,
-    bits: 20,
-    check: |candidate: &Candidate<'_>| {
-        (is_odd(candidate.matched()) || is_key_text(candidate)).then_some(0)
-    },
-    shape: Shape::Around {
-        literals: &[
-            "password",
-            "passwd",
-            "pwd",
-            "passphrase",
-            "secret",
-            "api_key",
-            "apikey",
-            "private_key",
-        ],
-        find: compared,
-    },
-    ..vendor(
-        "compared_secret",
-        "Random text that code compares with a name such as `password` or `secret`",
-        &[],
-        "",
-    )
+/// Random text: full of odd characters, or as keys are.
+pub(crate) fn code_secret(candidate: &Candidate<'_>) -> Option<i32> {
+    (is_odd(candidate.matched()) || is_key_text(candidate)).then_some(0)
 }
-.fires(&[r#"if ("q{{t}r)w${e]zx(vb[plm>-_$#kju}}" !== secret) {"#])
-.passes(&["if (\"none\" !== secret) {", "a == password", r#""primary_key" === secretKind"#])];
 
 /// The quoted text before a comparison with the name that the literal is part of.
-fn compared(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
+pub(crate) fn compared(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     const LONGEST: usize = 72;
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
     let is_space = |byte: u8| byte == b' ';

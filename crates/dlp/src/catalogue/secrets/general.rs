@@ -1,220 +1,19 @@
 //! Secrets of no vendor, which only their names give away.
 
-use crate::catalogue::secrets::{pairs, randomness::random, vendor::vendor};
+use crate::catalogue::secrets::{pairs, randomness::random};
 use crate::{
     catalogue::{
         checks,
-        detector::{Candidate, Detector, Edges, Shape},
+        detector::Candidate,
+        lists::{NAMING_KEY, NAMING_SECRET, NOT_SECRET},
         naming::name,
     },
     text::words,
 };
 
-pub(super) const ALL: &[Detector] = &[
-    Detector {
-        edges: Edges::Any,
-        bits: 14,
-        check: odd,
-        shape: Shape::Beside {
-            literals: &[
-                "password",
-                "passwd",
-                "pwd",
-                "passphrase",
-                "secret",
-                "private_key",
-                "apikey",
-                "api_key",
-            ],
-            pattern: r#"(?:=>|[=:])\s{0,3}["'`]?([^"'`\s]{12,72})"#,
-            after: 128,
-        },
-        ..vendor(
-            "odd_password",
-            "Text full of odd characters that is given to a name such as `password` or `secret`",
-            &[],
-            "",
-        )
-    }
-    .fires(&[r"secret := q{{t}r)w${e]zx(vb[plm>-_$#kju}}"])
-    .passes(&["password = \"${A.b}{{c.d}}\"", "secret: function(a, b) { return a[b]; }"]),
-    Detector {
-        edges: Edges::Any,
-        bits: 14,
-        check: secret,
-        shape: Shape::Beside {
-            literals: &[
-                "secret",
-                "token",
-                "api_key",
-                "apikey",
-                "api-key",
-                "api key",
-                "access_key",
-                "accesskey",
-                "access-key",
-                "auth_key",
-                "authkey",
-                "private_key",
-                "privatekey",
-                "encryption_key",
-                "encryptionkey",
-                "signing_key",
-                "signingkey",
-                "master_key",
-                "client_key",
-                "session_key",
-                "credential",
-                "account_key",
-                "accountkey",
-                "shared_key",
-                "sharedkey",
-                "sharedaccesskey",
-                "webhook_key",
-                "service_key",
-                "passphrase",
-                "password",
-            ],
-            pattern: r"[0-9A-Za-z_.+/~!@#%^&*-]{16,200}={0,2}",
-            after: 256,
-        },
-        ..vendor(
-            "generic_secret",
-            "Random text that is given to a name such as `api_key` or `client_secret`",
-            &[],
-            "",
-        )
-    }
-    .fires(&[
-        concat!("api_key = \"", "Zq8vT3nKf0LwRj5mXyB7cHdPs2\""),
-        concat!(r#"{"clientSecret": ""#, r#"0f1e2d3c4b5a69788796a5b4c3d2e1f0a1b2"}"#),
-        concat!("X-Api-Key: ", "Zq8vT3nKf0LwRj5mXyB7cHdPs2"),
-        concat!("EXA_API_KEY=", "3f5a9c1e-2b4d-4a6f-8c10-1d2e3f4a5b6c"),
-        concat!(
-            "DefaultEndpointsProtocol=https;AccountName=fake;AccountKey=",
-            "Zq8vT/3nKf+0LwRj5mXyB7cHdPs2GuEa9NiVkQ4tZq8=;"
-        ),
-    ])
-    .passes(&[
-        "the next token is Zq8vT3nKf0LwRj5mXyB7cHdPs2",
-        r#"{"next_page_token": "Zq8vT3nKf0LwRj5mXyB7cHdPs2"}"#,
-        r#"{"key_vault_name": "web21prqodx24021xyz"}"#,
-        r#"{"secretName": "my-service-secret-2024-v2"}"#,
-        "foreignKey=xZAamlF75vmSVS_be0u6vtuqfWdd4u",
-        "token: process.env.GITHUB_TOKEN_2024",
-        "AccountKey=<your key>;",
-        r#"{"token": "550e8400-e29b-41d4-a716-446655440000"}"#,
-        r#"{"api_key_id": "550e8400-e29b-41d4-a716-446655440000"}"#,
-        r#"{"secret": "arn:aws:secretsmanager:eu-west-1:123456789012:secret:x"}"#,
-    ]),
-];
-
-/// Words that a value's name must hold to make it a secret.
-const SECRETS: &[&str] = &[
-    "secret",
-    "token",
-    "api key",
-    "apikey",
-    "access key",
-    "auth key",
-    "private key",
-    "encryption key",
-    "signing key",
-    "master key",
-    "client key",
-    "session key",
-    "credential",
-    "account key",
-    "shared key",
-    "shared access key",
-    "webhook key",
-    "service key",
-    "passphrase",
-    "password",
-];
-
-/// Words in a value's name that make it something else.
-const OTHERS: &[&str] = &[
-    "name",
-    "id",
-    "ids",
-    "uri",
-    "url",
-    "path",
-    "file",
-    "type",
-    "hash",
-    "digest",
-    "checksum",
-    "arn",
-    "ref",
-    "reference",
-    "next",
-    "page",
-    "continuation",
-    "cursor",
-    "pagination",
-    "sync",
-    "public",
-    "pub",
-    "version",
-    "count",
-    "length",
-    "size",
-    "usage",
-    "limit",
-    "max",
-    "total",
-    "expiry",
-    "expires",
-    "expiration",
-    "created",
-    "description",
-    "label",
-    "field",
-    "header",
-    "param",
-    "format",
-    "endpoint",
-    "provider",
-    "manager",
-    "store",
-    "vault",
-    "policy",
-    "scope",
-    "prefix",
-    "sha",
-    "md5",
-    "fingerprint",
-    "thumbprint",
-    "csrf",
-    "xsrf",
-    "nonce",
-    "resume",
-    "upload",
-    "cancel",
-    "progress",
-    "address",
-    "contract",
-    "symbol",
-    "mint",
-];
-
-/// Words that a name must hold to make even a UUID a secret.
-const KEYS: &[&str] = &[
-    "api key",
-    "apikey",
-    "api token",
-    "api secret",
-    "client secret",
-    "secret key",
-    "access key",
-    "secret id",
-];
-
 /// Returns true if a name says that its value is something else than a secret.
 pub(super) fn is_other(called: &[u8]) -> bool {
-    words::names(called, OTHERS)
+    words::names(called, &NOT_SECRET)
 }
 
 /// Names that programs join of words: `options.hash_function2`.
@@ -225,7 +24,7 @@ pub(super) fn is_identifier(text: &[u8]) -> bool {
 }
 
 /// More odd characters, and more kinds of them, than any program or template has in a row.
-fn odd(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn odd(candidate: &Candidate<'_>) -> Option<i32> {
     is_odd(candidate.matched()).then_some(6)
 }
 
@@ -282,7 +81,7 @@ fn speaks_of_secrets(text: &[u8]) -> bool {
 
 /// The name says secret and nothing else, and the value is random; a UUID needs a name that says key of
 /// an interface or secret of a client.
-fn secret(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn secret(candidate: &Candidate<'_>) -> Option<i32> {
     let called = name(candidate)?;
     let is_uuid = is_uuid_of_hex(candidate.matched());
     if is_of_type(candidate) {
@@ -294,9 +93,9 @@ fn secret(candidate: &Candidate<'_>) -> Option<i32> {
         return None;
     }
     let is_secret = if is_uuid {
-        words::names(called, KEYS) && random(candidate).is_some()
+        words::names(called, &NAMING_KEY) && random(candidate).is_some()
     } else {
-        words::names(called, SECRETS) && is_key_text(candidate)
+        words::names(called, &NAMING_SECRET) && is_key_text(candidate)
     };
     is_secret.then_some(6)
 }
@@ -327,7 +126,7 @@ pub(super) fn is_key_text(candidate: &Candidate<'_>) -> bool {
         && !is_worded(matched)
         && !is_camel_case(matched)
         && !speaks_of_secrets(matched)
-        && !words::ends_name(matched, SECRETS)
+        && !words::ends_name(matched, &NAMING_SECRET)
         && checks::entropy(matched) >= least
         && random(candidate).is_some()
 }

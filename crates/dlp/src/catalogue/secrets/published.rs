@@ -28,7 +28,7 @@ const GOOGLE: &[u64] = &[
 ];
 
 /// Nothing more, if it is random and no published key.
-pub(super) fn unpublished(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn unpublished(candidate: &Candidate<'_>) -> Option<i32> {
     let hash = digest(&SHA256, candidate.matched());
     let head = hash.as_ref().first_chunk().map(|head| u64::from_be_bytes(*head));
     let is_public = head.is_some_and(|head| GOOGLE.contains(&head));

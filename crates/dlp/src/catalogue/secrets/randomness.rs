@@ -7,7 +7,7 @@ const DUMMY_BITS: i32 = -12;
 
 /// Nothing more, if the match is no mere placeholder; less if it is a row of one letter, as people
 /// write them to try a scanner.
-pub(super) fn random(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn random(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     if is_inside_base64(candidate) {
         return None;
@@ -28,12 +28,12 @@ pub(super) fn is_row(text: &[u8]) -> bool {
 }
 
 /// Nothing more.
-pub(super) fn clear(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn clear(candidate: &Candidate<'_>) -> Option<i32> {
     (!is_inside_base64(candidate)).then_some(0)
 }
 
 /// The same where what stands behind a row of one character looks random.
-pub(super) fn random_behind_row(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn random_behind_row(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     let row = matched.iter().take_while(|byte| matched.first() == Some(byte)).count();
     let rest = matched.get(row..).unwrap_or_default();
@@ -47,12 +47,12 @@ fn is_inside_base64(candidate: &Candidate<'_>) -> bool {
     is_sign(before) && is_sign(candidate.text.get(candidate.range.end))
 }
 
-pub(super) fn random_with_digits(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn random_with_digits(candidate: &Candidate<'_>) -> Option<i32> {
     let is_mixed = candidate.digits().len() >= 4 || case_changes(candidate.matched()) >= 8;
     if is_mixed { random(candidate) } else { None }
 }
 
-pub(super) fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
     let is_beyond_hex = |byte: &u8| byte.to_ascii_lowercase() > b'f';
     let tail = candidate.matched().get(4..).unwrap_or_default();
     let telling = tail.iter().filter(|byte| byte.is_ascii_alphabetic() && is_beyond_hex(byte));
@@ -60,7 +60,7 @@ pub(super) fn random_with_letters(candidate: &Candidate<'_>) -> Option<i32> {
 }
 
 /// Both cases, changing more often than in names, or unpronounceable letters.
-pub(super) fn random_letters(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn random_letters(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     if case_changes(matched) >= 8 || is_unspeakable(matched) { random(candidate) } else { None }
 }

@@ -9,18 +9,23 @@ use crate::catalogue::{
     secrets::randomness::{random, random_with_digits},
 };
 
+/// Checksum of the tokens of Portcullis.
+pub(crate) fn portcullis(candidate: &Candidate<'_>) -> Option<i32> {
+    checks::crc_base62(candidate.matched(), 0).then_some(8)
+}
+
 /// Evidence of a right checksum, in bits.
 const RIGHT_BITS: i32 = 16;
 
 /// Checksum of GitHub's tokens, behind the mark of four characters; fine-grained tokens have none that
 /// is known.
-pub(super) fn github(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn github(candidate: &Candidate<'_>) -> Option<i32> {
     if checks::crc_base62(candidate.matched(), 4) { right(candidate) } else { random(candidate) }
 }
 
 /// Checksum of npm's tokens, made as GitHub's. Without one the token has to look like one, since names
 /// of variables begin in the same way.
-pub(super) fn npm(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn npm(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     let mark = matched.iter().position(|byte| *byte == b'_').map_or(0, |joint| joint + 1);
     if checks::crc_base62(matched, mark) { right(candidate) } else { random_with_digits(candidate) }
@@ -28,7 +33,7 @@ pub(super) fn npm(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Checksum of GitLab's routable tokens, over all before it. An instance may put a prefix of its own
 /// before the mark, which is summed as well and not part of the match.
-pub(super) fn gitlab(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn gitlab(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     if !is_routable(matched) {
         return random(candidate);
@@ -48,7 +53,7 @@ fn is_routable(token: &[u8]) -> bool {
 }
 
 /// Checksum of Grafana's tokens of service accounts, over all before it; its other tokens have none.
-pub(super) fn grafana(candidate: &Candidate<'_>) -> Option<i32> {
+pub(crate) fn grafana(candidate: &Candidate<'_>) -> Option<i32> {
     let matched = candidate.matched();
     if !matched.starts_with(b"glsa_") {
         random(candidate)

@@ -62,7 +62,7 @@ const TYPES: &[&[u8]] =
     &[b"string", b"String", b"str", b"char", b"&str", b"string?", b"std::string"];
 
 /// The value that a text gives to the name that a literal is part of.
-pub(super) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
+pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let name = name_around(text, &literal);
     let kind = names::kind(text.get(name.clone())?)?;
     given(text, &name, kind).or_else(|| loud::near(text, &name, kind))

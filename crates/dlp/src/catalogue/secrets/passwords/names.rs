@@ -8,6 +8,7 @@
 use std::sync::LazyLock;
 
 use super::lists::{WordEnds, WordList};
+use crate::catalogue::lists::{KEY, PASSWORD};
 
 /// Kind of secret that a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,70 +21,8 @@ pub(super) enum SecretKind {
     Key,
 }
 
-/// Words that name a password wherever they end a name, in the languages of most people, without the
-/// joints between their parts.
-const PASSWORDS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "passwort",
-    "kennwort",
-    "motdepasse",
-    "contraseña",
-    "contrasena",
-    "contrasenya",
-    "palavrapasse",
-    "senha",
-    "wachtwoord",
-    "hasło",
-    "haslo",
-    "пароль",
-    "пароля",
-    "парола",
-    "密码",
-    "密碼",
-    "口令",
-    "パスワード",
-    "비밀번호",
-    "비번",
-    "암호",
-    "كلمةالمرور",
-    "كلمةالسر",
-    "סיסמה",
-    "סיסמא",
-    "şifre",
-    "sifre",
-    "matkhau",
-    "mậtkhẩu",
-    "katasandi",
-    "รหัสผ่าน",
-    "पासवर्ड",
-    "পাসওয়ার্ড",
-    "پاسورڈ",
-    "رمزعبور",
-    "lösenord",
-    "losenord",
-    "adgangskode",
-    "kodeord",
-    "passord",
-    "salasana",
-    "heslo",
-    "jelszó",
-    "jelszo",
-    "κωδικόςπρόσβασης",
-    "geslo",
-    "lozinka",
-    "parolă",
-    "requirepass",
-    "psk",
-    "presharedkey",
-    "wifikey",
-    "wpakey",
-];
-
 static PASSWORD_ENDS: LazyLock<WordEnds> =
-    LazyLock::new(|| WordEnds::of(&[PASSWORDS, PLURALS].concat()));
+    LazyLock::new(|| WordEnds::of(&[*PASSWORD, PLURALS].concat()));
 
 /// Plurals that say so as well.
 const PLURALS: &[&str] = &["passwords", "passphrases", "passwörter"];
@@ -106,55 +45,7 @@ static OPENED: LazyLock<WordList> = LazyLock::new(|| {
     )
 });
 
-/// Words that name a key or a token where they end a name.
-const KEYS: &[&str] = &[
-    "secret",
-    "token",
-    "authtoken",
-    "accesstoken",
-    "apitoken",
-    "clientsecret",
-    "apisecret",
-    "apikey",
-    "accesskey",
-    "secretkey",
-    "authkey",
-    "privatekey",
-    "encryptionkey",
-    "signingkey",
-    "masterkey",
-    "clientkey",
-    "sessionkey",
-    "accountkey",
-    "sharedkey",
-    "sharedaccesskey",
-    "hmackey",
-    "licensekey",
-    "bearer",
-    "chaveapi",
-    "chavedeapi",
-    "clavedeapi",
-    "cléapi",
-    "apischlüssel",
-    "apikulcs",
-    "apiキー",
-    "api密钥",
-    "api密鑰",
-    "密钥",
-    "api키",
-    "ключapi",
-    "apiключ",
-    "webhookkey",
-    "servicekey",
-    "authorization",
-    "令牌",
-    "токен",
-    "секрет",
-    "トークン",
-    "토큰",
-];
-
-static KEY_ENDS: LazyLock<WordEnds> = LazyLock::new(|| WordEnds::of(KEYS));
+static KEY_ENDS: LazyLock<WordEnds> = LazyLock::new(|| WordEnds::of(&KEY));
 
 /// Words after the one that names a secret that change nothing.
 const TAILS: &[&str] = &["value", "text", "plain", "plaintext", "cleartext", "raw", "string"];
@@ -219,7 +110,7 @@ fn last_letters(name: &[u8]) -> Option<(u8, u8)> {
 /// By the last letter of the words that end a name, a bit for each letter before it.
 static LAST_LETTERS: LazyLock<[u32; 32]> = LazyLock::new(|| {
     let mut known = [0; 32];
-    for word in [PASSWORDS, PLURALS, SHORT, ALONE, KEYS, TAILS].concat() {
+    for word in [*PASSWORD, PLURALS, SHORT, ALONE, *KEY, TAILS].concat() {
         if let Some((last, second)) = last_letters(word.as_bytes())
             && let Some(before) = known.get_mut(usize::from(last))
         {
@@ -232,13 +123,13 @@ static LAST_LETTERS: LazyLock<[u32; 32]> = LazyLock::new(|| {
 /// Returns true if a text is such a word and nothing else, as titles and translations are.
 pub(super) fn is_word(text: &str) -> bool {
     let joined = Words::of(text).joined;
-    [PASSWORDS, SHORT, ALONE, KEYS].iter().any(|list| list.contains(&joined.as_str()))
+    [*PASSWORD, SHORT, ALONE, *KEY].iter().any(|list| list.contains(&joined.as_str()))
 }
 
 /// Returns true if a text holds a word for a password.
 pub(super) fn speaks_of_passwords(text: &str) -> bool {
     let joined = Words::of(text).joined;
-    PASSWORDS.iter().any(|word| joined.contains(word))
+    PASSWORD.iter().any(|word| joined.contains(word))
 }
 
 fn trim_number(word: &str) -> &str {
