@@ -69,7 +69,9 @@ async fn a_node_that_ends_says_so_first_and_takes_calls_for_a_while() {
     let mut calls = slow_call(&gateway, &who, 2).await;
     let mut kept = connect(&gateway).await;
     let http2 = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build().unwrap();
-    let over_http2 = || http2.get(format!("{}/healthz", gateway.url())).send();
+    // A connection of a known caller is kept for longer than one of a stranger.
+    let mcps = format!("{}/v1/mcps", gateway.url());
+    let over_http2 = || http2.get(&mcps).bearer_auth(&who.token).send();
     assert_eq!(over_http2().await.unwrap().status(), 200);
 
     gateway.terminate();
