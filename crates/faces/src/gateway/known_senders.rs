@@ -26,6 +26,8 @@ const FREE: usize = 64 << 10;
 const FREE_BODIES: usize = 64;
 /// Bytes of an answer up to which it is not charged.
 const FREE_ANSWER: usize = 16 << 10;
+/// Bytes of a file that are in memory while it is sent, read ahead and compressed.
+const FILE: usize = 384 << 10;
 /// Room for answers that an org needs to be asked further ones.
 const ROOM: usize = 1 << 20;
 
@@ -59,10 +61,16 @@ impl KnownSenders {
         self.answers.holds_little(SHARE - ROOM) || self.answers.take(Some(org), ROOM).is_ok()
     }
 
-    /// Charges a large answer to its org until its last byte is sent or dropped. Answers that are
-    /// read while they are sent have no size and are free.
-    pub(crate) fn charge_answer(&self, org: OrgId, body: Body) -> Result<Body, Exhausted> {
+    /// Charges a large answer to its org until its last byte is sent or dropped. Of a file, which is
+    /// read while it is sent, the parts on their way are charged; streams of events are free.
+    pub(crate) fn charge_answer(
+        &self,
+        org: OrgId,
+        body: Body,
+        is_file: bool,
+    ) -> Result<Body, Exhausted> {
         let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+        let size = size.or(is_file.then_some(FILE));
         let Some(size) = size.filter(|size| *size > FREE_ANSWER) else { return Ok(body) };
         let permit = Arc::new(self.answers.take(Some(org), size)?);
         Ok(Body::new(ChargedAnswer { body, permit }))
@@ -257,13 +265,13 @@ mod tests {
         let answer = |size: usize| Body::from(vec![b' '; size]);
         let mut bodies = Vec::new();
         for _ in 0..16 {
-            bodies.push(senders.charge_answer(org('G'), answer(LIMIT)).unwrap());
+            bodies.push(senders.charge_answer(org('G'), answer(LIMIT), false).unwrap());
         }
 
         assert!(!senders.has_room_for_answer(org('G')));
-        assert!(senders.charge_answer(org('G'), answer(LIMIT)).is_err());
-        assert!(senders.charge_answer(org('G'), answer(FREE_ANSWER)).is_ok());
-        assert!(senders.charge_answer(org('H'), answer(LIMIT)).is_ok());
+        assert!(senders.charge_answer(org('G'), answer(LIMIT), false).is_err());
+        assert!(senders.charge_answer(org('G'), answer(FREE_ANSWER), false).is_ok());
+        assert!(senders.charge_answer(org('H'), answer(LIMIT), false).is_ok());
         let mut last = bodies.pop().unwrap();
         assert_eq!(last.size_hint().exact(), u64::try_from(LIMIT).ok());
         let mut bytes = last.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -273,6 +281,20 @@ mod tests {
         assert!(!senders.has_room_for_answer(org('G')), "a part is not sent");
         drop(part);
         assert!(senders.has_room_for_answer(org('G')));
+    }
+
+    #[test]
+    fn a_file_is_charged_for_what_is_on_its_way_and_a_stream_of_events_is_free() {
+        let senders = KnownSenders::default();
+        let org = budget(&senders, 'G').org;
+        let endless = || Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
+        let charge = |is_file| senders.charge_answer(org, endless(), is_file);
+        let files: Vec<_> = std::iter::from_fn(|| charge(true).ok()).take(1_000).collect();
+
+        assert_eq!(files.len(), SHARE / FILE);
+        assert!(charge(false).is_ok());
+        drop(files);
+        assert!(charge(true).is_ok());
     }
 
     #[tokio::test]

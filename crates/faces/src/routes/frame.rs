@@ -161,6 +161,16 @@ async fn write(
     outcome
 }
 
+/// Headers of an answer that a refusal in its place does not have.
+const OF_CONTENT: [HeaderName; 6] = [
+    header::ACCEPT_RANGES,
+    header::CONTENT_DISPOSITION,
+    header::CONTENT_ENCODING,
+    header::CONTENT_LENGTH,
+    header::CONTENT_RANGE,
+    header::ETAG,
+];
+
 /// Charges a large answer to its org. One for which there is no room is refused with 503 if its
 /// request changed nothing, and cut off otherwise, like one whose connection broke.
 async fn charge(
@@ -171,11 +181,14 @@ async fn charge(
     is_safe: bool,
 ) -> Option<Outcome> {
     let Some(org) = exchange.org() else { return outcome };
-    match gateway.known.charge_answer(org, mem::take(response.body_mut())) {
+    let is_file = response.headers().contains_key(header::CONTENT_DISPOSITION);
+    match gateway.known.charge_answer(org, mem::take(response.body_mut()), is_file) {
         Ok(body) => *response.body_mut() = body,
         Err(_) if is_safe => {
             let refused = Outcome::from(overloaded());
-            response.headers_mut().remove(header::ETAG);
+            for name in OF_CONTENT {
+                response.headers_mut().remove(name);
+            }
             refused.set_headers(response.headers_mut());
             return write(gateway, exchange, refused, response).await;
         }
