@@ -1,4 +1,4 @@
-//! Who may come in: tokens and trust, people in browsers, clients that act for them, and the
+//! Identity, or who may come in: tokens and trust, people in browsers, clients that act for them, and the
 //! directories that keep people and groups.
 
 pub(crate) mod access;

@@ -18,7 +18,7 @@ pub struct Quota {
     limit: usize,
     share: usize,
     is_fair: bool,
-    /// What all hold together; it changes only under the lock of `by_holder`.
+    /// The sum of all shares; it changes only under the lock of `by_holder`.
     total: AtomicUsize,
     by_holder: Mutex<HashMap<Holder, usize>>,
 }

@@ -1,4 +1,4 @@
-//! What a serving node took of changed files at its last reload, for the commands beside it.
+//! Settings that a serving node took from changed files at its last reload, for the commands beside it.
 
 use std::{fs, io, path::Path};
 

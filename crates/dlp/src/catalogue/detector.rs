@@ -47,7 +47,7 @@ pub(crate) type FindAt = fn(&Window<'_>, usize) -> Option<Range<usize>>;
 pub(crate) type FindDigits = fn(&Window<'_>, &DigitRun) -> Vec<Range<usize>>;
 pub(crate) type FindPart = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>;
 
-/// What looks closer at a match.
+/// The check that looks closer at a match.
 #[derive(Debug)]
 pub(crate) enum Check {
     Function(CheckFunction),

@@ -97,7 +97,7 @@ struct DetectorEntry {
     passes: Vec<String>,
 }
 
-/// What wakes a detector that has neither literals nor layouts.
+/// The trigger of a detector that has neither literals nor layouts.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Wakes {
@@ -107,7 +107,7 @@ enum Wakes {
     Colons,
 }
 
-/// What holds where an entry says nothing else.
+/// The default of a key that an entry leaves out.
 struct Defaults {
     edges: Edges,
     bits: i32,
@@ -117,7 +117,7 @@ struct Defaults {
     normal_form: NormalForm,
 }
 
-/// What is found by a function.
+/// A detector whose matches a function finds.
 const PLAIN: Defaults = Defaults {
     edges: Edges::Any,
     bits: 24,

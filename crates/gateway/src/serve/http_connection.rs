@@ -233,7 +233,7 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Shared {
 /// the connection is not silent.
 struct WatchedBody {
     body: Body,
-    /// What was read of it and is not handed on yet.
+    /// Bytes that were read of the body and are not handed on yet.
     rest: Bytes,
     streaming: Streaming,
     /// Over HTTP/2, where each answer has a window of its own.

@@ -230,7 +230,7 @@ impl Authorization {
     }
 
     /// Tells an error to the client. For an address with a scheme of its own, and for a site of a client that
-    /// registered itself, nobody vouches: only a person who let the client in is sent there (RFC 9700 §4.11.2).
+    /// registered itself, no operator vouches: only a person who let the client in is sent there (RFC 9700 §4.11.2).
     async fn back(
         &self,
         request: &ClientRequest,

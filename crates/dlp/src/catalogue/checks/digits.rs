@@ -6,7 +6,7 @@ use crate::catalogue::checks::{
     at, is_date, is_short_date, luhn, mod_11_10, part, varied, verhoeff, weighted,
 };
 
-/// What the digits of a match have to be. Whatever is named has to hold.
+/// A rule for the digits of a match. Each part that the rule names has to hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DigitRule {
@@ -79,7 +79,7 @@ struct Sum {
 }
 
 impl DigitRule {
-    /// What is wrong with it.
+    /// The fault of the rule, in words.
     pub(crate) fn problem(&self) -> Option<&'static str> {
         let is_whole = |sum: &Sum| {
             !sum.weights.is_empty()

@@ -95,7 +95,7 @@ impl Schema {
     }
 }
 
-/// What makes of the lines of a permit for service accounts those that are written.
+/// Turns the lines of a permit for service accounts into those that are written.
 type ForServices = fn(&str) -> String;
 
 impl Init {
