@@ -98,6 +98,13 @@ impl Dlp {
         }
     }
 
+    /// Notes on which lines of the configuration its detectors stand, for messages.
+    pub(super) fn stand_in(&mut self, file: &Path, lines: &[usize]) {
+        for (custom, line) in self.custom.iter_mut().zip(lines) {
+            custom.place = Some(format!("{}:{line}", file.display()));
+        }
+    }
+
     /// The files besides the configuration that it is made of.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.gitleaks
@@ -209,10 +216,7 @@ fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
 }
 
 fn rules(file: &Path) -> Result<Gitleaks, String> {
-    let name = file.display().to_string();
-    let rules: Gitleaks = toml::from_str(&text_of(file)?)
-        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
-    Ok(rules.named(name))
+    Gitleaks::parse(file.display().to_string(), &text_of(file)?)
 }
 
 fn text_of(file: &Path) -> Result<String, String> {

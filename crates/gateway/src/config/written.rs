@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
 use toml::{Spanned, Table, Value};
 
 /// The one table that is read again while the gateway runs.
@@ -17,13 +17,22 @@ pub(crate) struct Written {
     table: Table,
     /// The slugs of the providers, each with its line.
     slugs: Vec<(String, usize)>,
+    /// The lines of the operator's own detectors.
+    custom: Vec<usize>,
 }
 
-/// The slugs of a file with their places.
+/// What is named by its place in a file.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Slugs {
+struct Placed {
     providers: Vec<Slug>,
+    dlp: PlacedDlp,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PlacedDlp {
+    custom: Vec<Spanned<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -40,19 +49,27 @@ impl fmt::Debug for Written {
 impl Written {
     /// Those of a text that was read as a configuration before.
     pub(super) fn of(text: &str) -> Self {
-        let found: Slugs = toml::from_str(text).unwrap_or_default();
+        let found: Placed = toml::from_str(text).unwrap_or_default();
+        let line_of =
+            |offset: usize| text.get(..offset).unwrap_or_default().matches('\n').count() + 1;
         let placed = |Slug { slug }: Slug| {
-            let before = text.get(..slug.span().start).unwrap_or_default();
-            (slug.into_inner(), before.matches('\n').count() + 1)
+            let line = line_of(slug.span().start);
+            (slug.into_inner(), line)
         };
         let slugs = found.providers.into_iter().map(placed).collect();
-        Self { table: text.parse().unwrap_or_default(), slugs }
+        let custom = found.dlp.custom.iter().map(|custom| line_of(custom.span().start)).collect();
+        Self { table: text.parse().unwrap_or_default(), slugs, custom }
     }
 
     /// The lines on which the file gives providers this slug.
     pub(super) fn lines_of(&self, slug: &str) -> Vec<String> {
         let lines = self.slugs.iter().filter(|(name, _)| name == slug);
         lines.map(|(_, line)| line.to_string()).collect()
+    }
+
+    /// The lines on which the tables of the operator's own detectors begin.
+    pub(super) fn custom_lines(&self) -> &[usize] {
+        &self.custom
     }
 
     /// `[dlp]`.
@@ -100,6 +117,13 @@ mod tests {
         for (slug, lines) in [("a", &["3", "9"][..]), ("b", &["6"]), ("c", &[])] {
             assert_eq!(Written::of(text).lines_of(slug), lines, "{slug}");
         }
+    }
+
+    #[test]
+    fn detectors_are_placed_by_their_lines() {
+        let text = "[dlp.floor]\n\n[[dlp.custom]]\nname = \"a\"\n[[dlp.custom]]\nname = \"b\"\n";
+
+        assert_eq!(Written::of(text).custom_lines(), [3, 5]);
     }
 
     #[test]
