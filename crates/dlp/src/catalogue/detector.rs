@@ -179,7 +179,7 @@ impl Check {
         match self {
             Check::Function(check) => check(candidate),
             Check::Digits(rule) => rule.bits(candidate.digits()),
-            Check::Conditions(conditions) => conditions.hold(candidate).then_some(0),
+            Check::Conditions(conditions) => conditions.hold(candidate.matched()).then_some(0),
         }
     }
 }

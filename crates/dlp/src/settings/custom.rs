@@ -1,11 +1,12 @@
 //! Detectors that the operator adds: data from the configuration, checked when it is loaded.
 
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
+use toml::Spanned;
 
 use crate::{
     catalogue::{
         checks::conditions::{Checksum, Conditions},
-        entry::{Configured, Entry, Keys},
+        entry::{Configured, Entry, Keys, line_of},
     },
     vocabulary::{Category, Likelihood},
 };
@@ -18,7 +19,7 @@ pub struct Custom {
     pub name: String,
     /// Place of it in messages: the file and its line.
     #[serde(skip)]
-    pub place: Option<String>,
+    place: Option<String>,
     /// Kind of harm that a finding stands for.
     pub category: Category,
     /// Description of the matches, in one line.
@@ -51,6 +52,29 @@ pub struct Custom {
 
 const fn likely() -> Likelihood {
     Likelihood::Likely
+}
+
+/// The part of a configuration that says where its detectors stand.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Placed {
+    dlp: PlacedDlp,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PlacedDlp {
+    custom: Vec<Spanned<IgnoredAny>>,
+}
+
+impl Custom {
+    /// Notes where the detectors of a configuration stand in its text.
+    pub fn stand_in(detectors: &mut [Self], file: &str, text: &str) {
+        let placed: Placed = toml::from_str(text).unwrap_or_default();
+        for (detector, table) in detectors.iter_mut().zip(&placed.dlp.custom) {
+            detector.place = Some(format!("{file}:{}", line_of(text, table.span().start)));
+        }
+    }
 }
 
 /// Evidence that context adds, in bits.

@@ -108,6 +108,23 @@ fn everything_wrong_with_a_detector_is_told_with_its_name() {
 }
 
 #[test]
+fn a_faulty_detector_is_named_with_its_place() {
+    let text = "[dlp.floor]\n\n[[dlp.custom]]\nname = \"a\"\n[[dlp.custom]]\nname = \"b\"\n";
+    let bad = staff(json!({ "pattern": "EMP-(" }));
+    let mut custom: Vec<Custom> = serde_json::from_value(bad["custom"].clone()).unwrap();
+    custom.push(Custom { name: "b".to_owned(), ..custom[0].clone() });
+    Custom::stand_in(&mut custom, "portcullis.toml", text);
+
+    let error = Engine::new(&Settings { custom, ..Settings::default() }).unwrap_err();
+
+    let wanted = [(3, "staff_number"), (5, "b")];
+    let wanted = wanted.map(|(line, name)| {
+        format!("portcullis.toml:{line}: detector `{name}`: `pattern`: unclosed group")
+    });
+    assert_eq!(error.problems(), wanted);
+}
+
+#[test]
 fn an_exception_lets_pass_exactly_what_it_names() {
     let body = json!({ "a": { "to": "ada@example.org" }, "to": "bob@example.org" });
     let print = |place: usize| {

@@ -98,11 +98,9 @@ impl Dlp {
         }
     }
 
-    /// Notes on which lines of the configuration its detectors stand, for messages.
-    pub(super) fn stand_in(&mut self, file: &Path, lines: &[usize]) {
-        for (custom, line) in self.custom.iter_mut().zip(lines) {
-            custom.place = Some(format!("{}:{line}", file.display()));
-        }
+    /// Notes where its detectors stand in the text of the configuration, for messages.
+    pub(super) fn stand_in(&mut self, file: &Path, text: &str) {
+        Custom::stand_in(&mut self.custom, &file.display().to_string(), text);
     }
 
     /// The files besides the configuration that it is made of.
@@ -125,8 +123,8 @@ impl Dlp {
 
     /// Reads the rule files and compiles everything. The error lists everything that is wrong.
     pub(crate) fn engine(&self) -> Result<Engine, String> {
-        let gitleaks: Result<Vec<Gitleaks>, String> =
-            self.gitleaks.iter().map(|file| rules(file)).collect();
+        let rules = self.gitleaks.iter();
+        let rules = rules.map(|it| Gitleaks::parse(it.display().to_string(), &text_of(it)?));
         let external = self.external.as_ref().map(|it| it.detectors.clone()).unwrap_or_default();
         let settings = Settings {
             actions: self.actions.clone(),
@@ -135,7 +133,7 @@ impl Dlp {
             limits: self.limits,
             custom: self.custom.clone(),
             allow: self.allow.clone(),
-            gitleaks: gitleaks?,
+            gitleaks: rules.collect::<Result<_, _>>()?,
             external,
             floor: self.floor,
         };
@@ -213,10 +211,6 @@ fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
     }
     let nearest = did_you_mean(provider, slugs.iter().copied());
     Some(format!("`{tool}` names no provider of the configuration{nearest}"))
-}
-
-fn rules(file: &Path) -> Result<Gitleaks, String> {
-    Gitleaks::parse(file.display().to_string(), &text_of(file)?)
 }
 
 fn text_of(file: &Path) -> Result<String, String> {

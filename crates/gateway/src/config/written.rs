@@ -5,7 +5,7 @@ use std::{
     fmt,
 };
 
-use serde::{Deserialize, de::IgnoredAny};
+use serde::Deserialize;
 use toml::{Spanned, Table, Value};
 
 /// The one table that is read again while the gateway runs.
@@ -17,22 +17,13 @@ pub(crate) struct Written {
     table: Table,
     /// The slugs of the providers, each with its line.
     slugs: Vec<(String, usize)>,
-    /// The lines of the operator's own detectors.
-    custom: Vec<usize>,
 }
 
-/// What is named by its place in a file.
+/// The slugs of a file with their places.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Placed {
+struct Slugs {
     providers: Vec<Slug>,
-    dlp: PlacedDlp,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct PlacedDlp {
-    custom: Vec<Spanned<IgnoredAny>>,
 }
 
 #[derive(Deserialize)]
@@ -49,27 +40,19 @@ impl fmt::Debug for Written {
 impl Written {
     /// Those of a text that was read as a configuration before.
     pub(super) fn of(text: &str) -> Self {
-        let found: Placed = toml::from_str(text).unwrap_or_default();
-        let line_of =
-            |offset: usize| text.get(..offset).unwrap_or_default().matches('\n').count() + 1;
+        let found: Slugs = toml::from_str(text).unwrap_or_default();
         let placed = |Slug { slug }: Slug| {
-            let line = line_of(slug.span().start);
-            (slug.into_inner(), line)
+            let before = text.get(..slug.span().start).unwrap_or_default();
+            (slug.into_inner(), before.matches('\n').count() + 1)
         };
         let slugs = found.providers.into_iter().map(placed).collect();
-        let custom = found.dlp.custom.iter().map(|custom| line_of(custom.span().start)).collect();
-        Self { table: text.parse().unwrap_or_default(), slugs, custom }
+        Self { table: text.parse().unwrap_or_default(), slugs }
     }
 
     /// The lines on which the file gives providers this slug.
     pub(super) fn lines_of(&self, slug: &str) -> Vec<String> {
         let lines = self.slugs.iter().filter(|(name, _)| name == slug);
         lines.map(|(_, line)| line.to_string()).collect()
-    }
-
-    /// The lines on which the tables of the operator's own detectors begin.
-    pub(super) fn custom_lines(&self) -> &[usize] {
-        &self.custom
     }
 
     /// `[dlp]`.
@@ -117,13 +100,6 @@ mod tests {
         for (slug, lines) in [("a", &["3", "9"][..]), ("b", &["6"]), ("c", &[])] {
             assert_eq!(Written::of(text).lines_of(slug), lines, "{slug}");
         }
-    }
-
-    #[test]
-    fn detectors_are_placed_by_their_lines() {
-        let text = "[dlp.floor]\n\n[[dlp.custom]]\nname = \"a\"\n[[dlp.custom]]\nname = \"b\"\n";
-
-        assert_eq!(Written::of(text).custom_lines(), [3, 5]);
     }
 
     #[test]

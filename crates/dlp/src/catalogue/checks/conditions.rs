@@ -3,10 +3,7 @@
 use regex::bytes::Regex;
 use serde::Deserialize;
 
-use crate::catalogue::{
-    checks::{entropy, luhn, mod_97},
-    detector::Candidate,
-};
+use crate::catalogue::checks::{entropy, luhn, mod_97};
 
 /// Check digits that a match of one's own may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -32,11 +29,13 @@ pub(crate) struct Conditions {
 }
 
 impl Conditions {
-    pub(crate) fn hold(&self, candidate: &Candidate<'_>) -> bool {
-        let matched = candidate.matched();
+    pub(crate) fn hold(&self, matched: &[u8]) -> bool {
         let is_valid = match self.checksum {
             None => true,
-            Some(Checksum::Luhn) => luhn(&candidate.digits()),
+            Some(Checksum::Luhn) => {
+                let digits = matched.iter().filter(|byte| byte.is_ascii_digit());
+                luhn(&digits.map(|digit| digit - b'0').collect::<Vec<_>>())
+            }
             Some(Checksum::Mod97) => {
                 let kept = matched.iter().copied().filter(u8::is_ascii_alphanumeric);
                 mod_97(&kept.collect::<Vec<_>>())
