@@ -112,7 +112,8 @@ fn a_faulty_detector_is_named_with_its_place() {
     let text = "[dlp.floor]\n\n[[dlp.custom]]\nname = \"a\"\n[[dlp.custom]]\nname = \"b\"\n";
     let bad = staff(json!({ "pattern": "EMP-(" }));
     let mut custom: Vec<Custom> = serde_json::from_value(bad["custom"].clone()).unwrap();
-    custom.push(Custom { name: "b".to_owned(), ..custom[0].clone() });
+    custom.push(custom[0].clone());
+    custom[1].name = "b".to_owned();
     Custom::stand_in(&mut custom, "portcullis.toml", text);
 
     let error = Engine::new(&Settings { custom, ..Settings::default() }).unwrap_err();
