@@ -107,7 +107,8 @@ impl Gitleaks {
     fn entry(&self, rule: &GitleaksRule, label: String) -> Result<Entry, String> {
         let lists = self.allowlists.iter().chain([&rule.allowlist]).chain(&rule.allowlists);
         let lists = lists.filter(|list| !list.condition.eq_ignore_ascii_case("and"));
-        let not = lists.clone().flat_map(|list| &list.regexes).map(|source| compile(source));
+        let not =
+            lists.clone().flat_map(|list| &list.regexes).map(|source| compile(&from_go(source)));
         let stop_words = lists.flat_map(|list| &list.stopwords);
         let conditions = Conditions {
             checksum: None,
@@ -128,13 +129,46 @@ impl Gitleaks {
                 conditions,
             }),
             marks: keywords.unwrap_or_default(),
-            pattern: Some(rule.regex.clone()),
+            pattern: Some(from_go(&rule.regex)),
             edges: Some(Edges::Any),
             words: Some(Vec::new()),
             bits: Some(Likelihood::Likely.least_bits()),
             ..Entry::default()
         })
     }
+}
+
+/// The regex with a backslash before each `{` that opens no repetition: Go reads it as a character, Rust
+/// refuses it. Rules of gitleaks' own file have some.
+fn from_go(regex: &str) -> String {
+    let mut written = String::with_capacity(regex.len());
+    let mut chars = regex.char_indices();
+    while let Some((at, char)) = chars.next() {
+        let rest = regex.get(at..).unwrap_or_default();
+        if char == '{' && !opens_repetition(rest) {
+            written.push('\\');
+        }
+        written.push(char);
+        if char == '\\' {
+            // `\p{…}` and `\x{…}` have braces of their own.
+            let has_braces = ["\\p{", "\\P{", "\\x{"].iter().any(|it| rest.starts_with(it));
+            let escaped = chars.by_ref().take(if has_braces { 2 } else { 1 });
+            written.extend(escaped.map(|(_, char)| char));
+        }
+    }
+    written
+}
+
+/// True for `{2}`, `{2,}` and `{2,5}`.
+fn opens_repetition(rest: &str) -> bool {
+    fn after_digits(text: &str) -> &str {
+        text.trim_start_matches(|it: char| it.is_ascii_digit())
+    }
+    let bounds = rest.strip_prefix('{').unwrap_or_default();
+    let rest = after_digits(bounds);
+    let closes = |text: &str| text.starts_with('}');
+    rest.len() < bounds.len()
+        && (closes(rest) || rest.strip_prefix(',').is_some_and(|most| closes(after_digits(most))))
 }
 
 /// Name of the detector; empty for a rule without an id.
@@ -145,4 +179,22 @@ fn name_of(id: &str) -> String {
     let plain =
         |char: char| if char.is_ascii_alphanumeric() { char.to_ascii_lowercase() } else { '_' };
     PREFIX.chars().chain(id.chars().map(plain)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn braces_that_repeat_nothing_are_characters() {
+        for (go, rust) in [
+            (r"^\$(?:\d+|{\d+})$", r"^\$(?:\d+|\{\d+})$"),
+            (r"{{ *[a-z]{2,} }}", r"\{\{ *[a-z]{2,} }}"),
+            (r"a{2}b{2,5}c{,5}d{e", r"a{2}b{2,5}c\{,5}d\{e"),
+            (r"(?u:\p{Lu})\x{1F}\{2}é{", r"(?u:\p{Lu})\x{1F}\{2}é\{"),
+        ] {
+            assert_eq!(from_go(go), rust);
+            compile(rust).unwrap();
+        }
+    }
 }

@@ -276,7 +276,7 @@ fn what_is_masked_fits_the_schema() {
 
 const RULES: &str = r#"
     title = "rules"
-    allowlist = { regexes = ["^EXAMPLE"], stopwords = ["placeholder"] }
+    allowlist = { regexes = ["^EXAMPLE", '^\$(?:\d+|{\d+})$'], stopwords = ["placeholder"] }
 
     [[rules]]
     id = "acme-api-key"
