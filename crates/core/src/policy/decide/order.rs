@@ -15,7 +15,7 @@ use crate::policy::{
             unreadable_denial,
         },
     },
-    engine::{Evaluator, Key, Situation},
+    engine::{Key, RuleResults, Situation},
     load::{builtins::POLICY_ERROR, compiled::Compiled},
     rate::{Per, Rate},
     terms::{Effect, Phase},
@@ -38,14 +38,6 @@ pub(in crate::policy) struct Frame<'a> {
     pub(in crate::policy) stage: &'a Stage,
     pub(in crate::policy) question: &'a Question<'a>,
     pub(in crate::policy) keys: &'a [Key],
-    pub(in crate::policy) evaluator: &'a dyn Evaluator,
-}
-
-/// Answers of the policies of one group, as candidates.
-#[derive(Debug, Default)]
-pub(in crate::policy) struct Answers {
-    pub(in crate::policy) satisfied: Vec<u32>,
-    pub(in crate::policy) errored: Vec<(u32, &'static str)>,
 }
 
 impl<'a> Frame<'a> {
@@ -72,16 +64,11 @@ impl<'a> Frame<'a> {
     }
 
     /// Evaluates the policies of a group whose scope matches.
-    fn answers_of(&self, group: &CandidateGroup) -> Result<Answers, Unreadable> {
+    fn answers_of(&self, group: &CandidateGroup) -> Result<RuleResults, Unreadable> {
         if !group.slice.concerns(self.keys) {
-            return Ok(Answers::default());
+            return Ok(RuleResults::default());
         }
-        let situation = self.situation(group)?;
-        let found = self.evaluator.evaluate(&group.slice, self.keys, &situation);
-        let satisfied = found.satisfied.into_iter().filter_map(|rule| group.member(rule));
-        let errored =
-            found.errored.into_iter().filter_map(|(rule, why)| Some((group.member(rule)?, why)));
-        Ok(Answers { satisfied: satisfied.collect(), errored: errored.collect() })
+        Ok(group.slice.evaluate(self.keys, &self.situation(group)?))
     }
 
     pub(in crate::policy) fn situation(
@@ -89,11 +76,11 @@ impl<'a> Frame<'a> {
         group: &CandidateGroup,
     ) -> Result<Situation, Unreadable> {
         let context = self.slot.context(self.question, &group.reads)?;
-        self.slot.situation(self.evaluator, self.question.principal, context)
+        self.slot.situation(self.question.principal, context)
     }
 
     /// The decision that follows from what the active policies said.
-    pub(in crate::policy) fn weigh(&self, answers: &Answers) -> Decision {
+    pub(in crate::policy) fn weigh(&self, answers: &RuleResults) -> Decision {
         let errors = self.errored(&answers.errored);
         let failed = answers.errored.iter().map(|(number, _)| *number);
         let failed: Vec<&Candidate> =

@@ -9,8 +9,7 @@ use crate::{
     policy::{
         load::{
             builtins::BUILTINS,
-            faults::{Fault, fault},
-            obligations::{self, Owed},
+            obligations::{self, Fault, Owed, fault},
         },
         terms::{Effect, Phase, Severity, Status},
     },
@@ -106,7 +105,7 @@ impl Annotations {
             "owner" => self.owner = Some(text(key, value)?),
             "tags" => self.tags = obligations::list(value).map(str::to_owned).collect(),
             "severity" => {
-                self.severity = one_of(key, value, &SEVERITIES)?;
+                self.severity = one_of(key, value, &Severity::ALL, Severity::as_str)?;
             }
             "locked" => {
                 // An annotation without a value has an empty one.
@@ -114,8 +113,8 @@ impl Annotations {
                     || fault(key, "invalid_annotation", "`@locked` takes no value".to_owned());
                 self.locked = value.is_empty().then_some(true).ok_or_else(message)?;
             }
-            "mode" => self.status = one_of(key, value, &STATUSES)?,
-            "phase" => self.phase = one_of(key, value, &PHASES)?,
+            "mode" => self.status = one_of(key, value, &Status::ALL, Status::as_str)?,
+            "phase" => self.phase = one_of(key, value, &Phase::ALL, Phase::as_str)?,
             "priority" => {
                 let message = || fault(key, "invalid_annotation", "not a whole number".to_owned());
                 self.priority = value.parse().map_err(|_| message())?;
@@ -177,22 +176,15 @@ impl Annotations {
     }
 }
 
-const SEVERITIES: [(&str, Severity); 5] = [
-    ("info", Severity::Info),
-    ("low", Severity::Low),
-    ("medium", Severity::Medium),
-    ("high", Severity::High),
-    ("critical", Severity::Critical),
-];
-const STATUSES: [(&str, Status); 3] =
-    [("active", Status::Active), ("shadow", Status::Shadow), ("disabled", Status::Disabled)];
-const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
-
-fn one_of<T: Copy>(key: &str, value: &str, choices: &[(&str, T)]) -> Result<T, Fault> {
-    let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
-    found.ok_or_else(|| {
-        let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
-        fault(key, "invalid_annotation", format!("`@{key}` is one of {}", names.join(", ")))
+fn one_of<T: Copy>(
+    key: &str,
+    value: &str,
+    all: &[T],
+    word: fn(T) -> &'static str,
+) -> Result<T, Fault> {
+    all.iter().copied().find(|one| word(*one) == value).ok_or_else(|| {
+        let words: Vec<String> = all.iter().map(|one| format!("`{}`", word(*one))).collect();
+        fault(key, "invalid_annotation", format!("`@{key}` is one of {}", words.join(", ")))
     })
 }
 
