@@ -142,13 +142,10 @@ impl<'a> Call<'a> {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let empty_input = Document::of(&nothing);
-        let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
-        let input_names = names(&inputs.dlp);
-        let output_names = inputs.dlp_output.as_ref().map(names).unwrap_or_default();
-        let input_refs: Vec<&str> = input_names.iter().map(String::as_str).collect();
-        let output_refs: Vec<&str> = output_names.iter().map(String::as_str).collect();
         let empty = Facts::default();
-        let output_facts = inputs.dlp_output.as_ref().unwrap_or(&empty);
+        let output = inputs.dlp_output.as_ref().unwrap_or(&empty);
+        let [input_found, output_found]: [Vec<&str>; 2] =
+            [&inputs.dlp, output].map(|it| it.findings.iter().map(String::as_str).collect());
         let question = Question {
             principal,
             tool,
@@ -156,9 +153,9 @@ impl<'a> Call<'a> {
             // Never computed anew: not all that they are made of is kept.
             facts: Some(inputs.facts.as_ref().unwrap_or(&nothing)),
             phase,
-            dlp: facts(&inputs.dlp, &input_refs),
+            dlp: facts(&inputs.dlp, &input_found),
             output: inputs.output.as_ref().filter(|_| phase == Phase::Response).map(Document::root),
-            dlp_output: (phase == Phase::Response).then(|| facts(output_facts, &output_refs)),
+            dlp_output: (phase == Phase::Response).then(|| facts(output, &output_found)),
             time: self.time,
             source_ip: self.detached.source_ip,
             bytes: inputs.request.bytes,

@@ -84,7 +84,13 @@ impl Explainer<'_> {
         let kept = event.detached.as_deref().unwrap_or("{}");
         let mut detached: Detached<'_> = serde_json::from_str(kept).ok()?;
         let recorded = RecordedSummary::of(&core);
-        let mut explanation = self.empty(&recorded);
+        let mut explanation = EventExplanation {
+            policy_set: ExplainedSet {
+                in_force: self.set.version().to_owned(),
+                recorded: recorded.policy_set.map(str::to_owned),
+            },
+            ..EventExplanation::default()
+        };
         let tool = (self.tools)(recorded.tool);
         if let (Some(tool), true) = (&tool, recorded.is_decided()) {
             let inputs = detached.decision_inputs.take();
@@ -108,24 +114,6 @@ impl Explainer<'_> {
         }
         recorded.conclude(tool.as_deref(), &mut explanation);
         Some(explanation)
-    }
-
-    fn empty(&self, recorded: &RecordedSummary<'_>) -> EventExplanation {
-        EventExplanation {
-            summary: Vec::new(),
-            policy_set: ExplainedSet {
-                in_force: self.set.version().to_owned(),
-                recorded: recorded.policy_set.map(str::to_owned),
-            },
-            decision: None,
-            obligations: Vec::new(),
-            considered: 0,
-            policies: Vec::new(),
-            near_misses: Vec::new(),
-            missing: Vec::new(),
-            permit_helps: false,
-            suggested_permit: None,
-        }
     }
 
     /// Asks the set about the call and, if that passes and was answered, about its answer.

@@ -89,7 +89,7 @@ impl<'a> Frame<'a> {
         let (permits, forbidding): (Vec<&Candidate>, Vec<&Candidate>) =
             true_ones.into_iter().partition(|one| one.policy.effect == Effect::Permit);
         let (outright, conditional): (Vec<&Candidate>, Vec<&Candidate>) =
-            forbidding.into_iter().partition(|one| one.policy.annotations.owed.is_empty());
+            forbidding.into_iter().partition(|one| one.policy.annotations.obligations.is_empty());
         let decision = if let Some(first) = failed.first() {
             failed_denial(&first.policy, &failed, errors)
         } else if let Some(first) = outright.first() {
@@ -97,7 +97,7 @@ impl<'a> Frame<'a> {
         } else {
             self.allowed(&permits, &conditional, errors)
         };
-        let asked = conditional.iter().filter_map(|one| one.policy.annotations.owed.log);
+        let asked = conditional.iter().filter_map(|one| one.policy.annotations.obligations.log);
         Decision { notices: notices(&conditional), capture: asked.min(), ..decision }
     }
 
@@ -112,9 +112,9 @@ impl<'a> Frame<'a> {
         match (self.question.phase, determining.first()) {
             (Phase::Request, _) if permits.is_empty() => default_deny(errors),
             (Phase::Request | Phase::Response, Some(first)) => {
-                let owed = conditional.iter();
-                let owed = owed.flat_map(|one| obligations(&one.policy, self.question));
-                allow(PolicyRef::of(&first.policy), owed.collect(), &determining, errors)
+                let asked = conditional.iter();
+                let asked = asked.flat_map(|one| obligations(&one.policy, self.question));
+                allow(PolicyRef::of(&first.policy), asked.collect(), &determining, errors)
             }
             (Phase::Request | Phase::Response, None) => {
                 Decision { errors, ..silence(self.question.phase) }
@@ -172,7 +172,7 @@ fn forbids(candidate: &Candidate) -> bool {
 fn would(policy: &Compiled) -> Would {
     match policy.effect {
         Effect::Permit => Would::Allow,
-        Effect::Forbid if policy.annotations.owed.is_empty() => Would::Deny,
+        Effect::Forbid if policy.annotations.obligations.is_empty() => Would::Deny,
         Effect::Forbid => Would::Oblige,
     }
 }
@@ -189,19 +189,19 @@ fn flips(would: Would, verdict: &Verdict) -> bool {
 
 /// Obligations of the policy, the cheapest to fulfil first.
 fn obligations(policy: &Compiled, question: &Question<'_>) -> Vec<Obligation> {
-    let owed = &policy.annotations.owed;
-    let rate = owed.rate.map(|rate| Obligation::RateLimit {
+    let asked = &policy.annotations.obligations;
+    let rate = asked.rate.map(|rate| Obligation::RateLimit {
         policy: PolicyRef::of(policy),
         key: rate_key(policy, rate, question),
         reason: stated(policy).unwrap_or_else(|| rate.to_string()),
         rate,
     });
-    let redact = owed.redact.as_ref().map(|redact| Obligation::Redact {
+    let redact = asked.redact.as_ref().map(|redact| Obligation::Redact {
         policy: PolicyRef::of(policy),
         direction: redact.direction,
         detectors: redact.detectors.clone(),
     });
-    let approval = owed.approval.as_ref().map(|terms| Obligation::RequireApproval {
+    let approval = asked.approval.as_ref().map(|terms| Obligation::RequireApproval {
         policy: PolicyRef::of(policy),
         terms: Arc::clone(terms),
         reason: stated(policy).unwrap_or_else(|| "people have to approve this call".to_owned()),
@@ -225,7 +225,7 @@ fn rate_key(policy: &Compiled, rate: Rate, question: &Question<'_>) -> String {
 
 fn notices(conditional: &[&Candidate]) -> Vec<Notice> {
     let notice = |candidate: &&Candidate| {
-        let channel = candidate.policy.annotations.owed.notify.clone()?;
+        let channel = candidate.policy.annotations.obligations.notify.clone()?;
         Some(Notice { policy: PolicyRef::of(&candidate.policy), channel })
     };
     conditional.iter().filter_map(notice).collect()

@@ -57,7 +57,7 @@ impl Detectors {
 
 /// Obligations of one policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::policy) struct Owed {
+pub(in crate::policy) struct PolicyObligations {
     pub(in crate::policy) approval: Option<Arc<ApprovalTerms>>,
     pub(in crate::policy) redact: Option<Redact>,
     pub(in crate::policy) rate: Option<Rate>,
@@ -81,7 +81,7 @@ pub enum Channel {
     Webhook(Arc<str>),
 }
 
-impl Owed {
+impl PolicyObligations {
     /// Returns true if the policy forbids outright.
     pub(in crate::policy) const fn is_empty(&self) -> bool {
         self.approval.is_none()

@@ -13,7 +13,7 @@ use crate::{
         call::identity::Principal,
         engine::EntityScope,
         language::entity_types::{entity_types, principal_uid},
-        load::obligations::{Channel, Owed},
+        load::obligations::{Channel, PolicyObligations},
         terms::Status,
     },
     tool::Tool,
@@ -80,13 +80,13 @@ impl PolicySet {
     /// Channel of the notices of the policy of this name, if it gives any.
     #[must_use]
     pub fn channel_of(&self, id: &str) -> Option<&Channel> {
-        self.owed_of(id)?.notify.as_ref()
+        self.obligations_of(id)?.notify.as_ref()
     }
 
     /// Groups that approve calls for the policy of this name; `None` if it asks for no approval.
     #[must_use]
     pub fn approvers_of(&self, id: &str) -> Option<&BTreeSet<String>> {
-        Some(&self.owed_of(id)?.approval.as_deref()?.approvers)
+        Some(&self.obligations_of(id)?.approval.as_deref()?.approvers)
     }
 
     /// True if a policy that is active can ask for approvals of calls of this tool.
@@ -94,13 +94,14 @@ impl PolicySet {
     pub fn can_ask_for_approvals(&self, tool: &Tool) -> bool {
         self.policies.iter().any(|placed| {
             let annotations = &placed.policy.annotations;
-            let asks = annotations.status == Status::Active && annotations.owed.approval.is_some();
+            let asks =
+                annotations.status == Status::Active && annotations.obligations.approval.is_some();
             asks && self.applies_to_tool(&placed.policy.id, tool)
         })
     }
 
-    fn owed_of(&self, id: &str) -> Option<&Owed> {
-        Some(&self.policies.find(id)?.policy.annotations.owed)
+    fn obligations_of(&self, id: &str) -> Option<&PolicyObligations> {
+        Some(&self.policies.find(id)?.policy.annotations.obligations)
     }
 
     /// Returns true if the policy of this name can apply to `somebody`. Built-ins can apply to
