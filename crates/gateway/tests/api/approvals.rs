@@ -7,14 +7,7 @@ mod offline;
 mod sdk;
 mod waiting;
 
-use portcullis_testkit::{Answer, Gateway, Principal, Script, eventually};
-use serde_json::{Value, json};
-
-use crate::{
-    given::{self, ENOUGH, until},
-    mcp::modern,
-    scene::{PENDING, Scene, check, events, list, request_id, scene_under, scene_with, tool},
-};
+use crate::{given, mcp::modern, prelude::*};
 
 pub(crate) const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

@@ -1,21 +1,13 @@
 //! `portcullis audit export` and `audit tail`: the log from the shell.
 
 use std::{
-    fs,
     io::{BufRead as _, BufReader},
     os::unix::fs::PermissionsExt as _,
-    process::Stdio,
 };
 
 use portcullis_core::audit::{export::Verifier, note::VerifierKey};
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, assert_fails, failure, items, serve},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 async fn start() -> (Gateway, Principal) {
     let (gateway, who) = serve(gateway().sample());

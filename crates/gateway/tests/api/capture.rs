@@ -2,10 +2,8 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::json::{canonical, sha256};
-use portcullis_testkit::{Answer, Script};
-use serde_json::{Value, json};
 
-use crate::scene::{Scene, events, request_id, scene_with, tool};
+use crate::prelude::*;
 
 const OPEN: &str = "@id(\"all\") permit (principal, action, resource);\n";
 

@@ -1,14 +1,8 @@
 //! The operator's commands: orgs, principals, tokens.
 
-use std::{io::Write, process::Stdio};
+use std::io::Write;
 
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, items, members, plan, run, serve, words},
-};
+use crate::prelude::*;
 
 #[tokio::test]
 async fn orgs_are_made_listed_and_given_plans() {

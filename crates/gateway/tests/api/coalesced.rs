@@ -1,13 +1,6 @@
 //! Refusals that a stranger or a runaway client could multiply: told once, with a count.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, org_with_time_left, plan, until},
-};
+use crate::prelude::*;
 
 /// The events of a type, as soon as there are any.
 async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {

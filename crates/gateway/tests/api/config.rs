@@ -1,16 +1,10 @@
 //! The configuration: what is refused and how that is told, TLS, proxies, the environment.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+use std::{net::TcpListener, os::unix::fs::PermissionsExt};
 
-use portcullis_testkit::{Builder, Gateway, Hostile};
 use reqwest::Certificate;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{assert_fails, failure, items, run, serve},
-    scene::giving,
-};
+use crate::prelude::*;
 
 /// Message of a `serve` that does not start.
 async fn refusal(gateway: &Gateway) -> String {

@@ -8,20 +8,7 @@ mod known;
 mod resting;
 mod strangers;
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
-};
-
-use crate::{
-    gateway,
-    given::{PATIENCE, connect, exchange, rest, serve},
-};
+use crate::prelude::*;
 
 /// A gateway that waits for a client no longer than a second; by default it would wait for longer
 /// than these tests do.

@@ -17,14 +17,9 @@ mod trying;
 mod waiting;
 mod workbench;
 
-use portcullis_testkit::{Gateway, Hostile, Script};
-use serde_json::json;
-
 use crate::{
-    gateway,
-    given::ENOUGH,
     login::browser::{Browser, Page},
-    scene::tool,
+    prelude::*,
 };
 
 /// Pages without a parameter, and whether a member sees them.

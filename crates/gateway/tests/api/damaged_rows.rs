@@ -1,12 +1,8 @@
 //! Stored rows that cannot be read: each is told by name, and concerns nothing beside it.
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
-use crate::{
-    gateway,
-    given::{items, serve, until},
-};
+use crate::prelude::*;
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"";
 const KEY: &str = "the-key-of-acme-0123456789";

@@ -6,10 +6,7 @@ mod commands;
 mod configured;
 mod scanned;
 
-use portcullis_testkit::{Answer, Script};
-use serde_json::{Value, json};
-
-use crate::scene::{DENIED, Ending, SUCCESS, giving, scene, scene_under, scene_with, tool};
+use crate::prelude::*;
 
 /// A made-up token of GitHub's shape, in two pieces so that no scanner takes it for a real one.
 const TOKEN: &str = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");

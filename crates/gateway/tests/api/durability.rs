@@ -7,18 +7,9 @@ mod postgres;
 mod power;
 mod promised;
 
-use portcullis_testkit::{
-    Answer, Builder, Gateway, Hostile, Principal, Script, eventually, unsignalled,
-};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use portcullis_testkit::unsignalled;
 
-use crate::{
-    gateway,
-    given::{ENOUGH, serve_as, until},
-    scene::{NOT_FOUND, SUCCESS, check, events, list, request_id, tool},
-};
+use crate::prelude::*;
 
 const UNRECORDED: &str = "unavailable";
 

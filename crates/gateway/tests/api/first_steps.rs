@@ -1,19 +1,11 @@
 //! The first steps of an operator: commands in the wrong folder, names, and files that stay private.
 
 use std::{
-    fs,
     os::unix::fs::PermissionsExt,
-    path::Path,
     process::{Command, Output},
 };
 
-use portcullis_testkit::Gateway;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, run, serve},
-};
+use crate::prelude::*;
 
 /// The binary in a folder without any configuration.
 fn portcullis(folder: &Path, arguments: &[&str]) -> Output {

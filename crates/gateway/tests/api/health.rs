@@ -1,13 +1,8 @@
 //! `GET /`, `GET /healthz`, `GET /readyz`, `GET /openapi.json`: no token needed.
 
 use portcullis_core::json::{self, Bounds};
-use portcullis_testkit::Gateway;
-use reqwest::Method;
 
-use crate::{
-    gateway,
-    given::{assert_enveloped, assert_framed, until},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_can_govern_is_ready() {

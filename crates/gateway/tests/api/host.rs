@@ -2,7 +2,7 @@
 
 use portcullis_core::json::{self, Bounds};
 
-use crate::{gateway, given::exchange};
+use crate::prelude::*;
 
 fn get(target: &str, headers: &str) -> String {
     format!("GET {target} HTTP/1.1\r\n{headers}connection: close\r\n\r\n")

@@ -1,17 +1,7 @@
 //! Properties of every answer, whatever the route: envelope, headers, paths, methods, bodies, and
 //! the order of refusals.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items, org_with_time_left,
-        plan, serve,
-    },
-};
+use crate::prelude::*;
 
 const TYPE: &str = "unsupported_media_type";
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";

@@ -1,18 +1,6 @@
 //! Rate limits: exact under concurrency, shown on every answer, and whose they are.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, count, items, now, org_with_time_left,
-        plan, until,
-    },
-    login::browser::Browser,
-};
+use crate::{login::browser::Browser, prelude::*};
 
 fn note() -> serde_json::Value {
     json!({"title": "a", "text": "b"})

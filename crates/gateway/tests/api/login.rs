@@ -4,11 +4,8 @@ pub(crate) mod browser;
 pub(crate) mod issuers;
 mod links;
 
-use portcullis_testkit::Gateway;
-use serde_json::Value;
-
 use self::browser::{Browser, Page};
-use crate::{gateway, given::PATIENCE};
+use crate::prelude::*;
 
 /// A configuration by which links log people in.
 const LINKS: &str = "[login]\nlinks = true";

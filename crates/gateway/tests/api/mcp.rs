@@ -17,9 +17,7 @@ mod security;
 mod streams;
 mod tasks;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// A message of the stateless era with its headers, to be completed and sent.
 pub(crate) fn modern(

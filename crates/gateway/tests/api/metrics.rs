@@ -1,21 +1,6 @@
 //! The metrics listener: there only if asked for, with labels that callers cannot multiply.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-use portcullis_testkit::Gateway;
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, serve, until},
-};
+use crate::prelude::*;
 
 const LISTENING: &str = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
 

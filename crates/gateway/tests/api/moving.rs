@@ -1,17 +1,11 @@
 //! `portcullis migrate`: a grown installation moves from SQLite into PostgreSQL, and goes on.
 
-use std::fs;
-
 use portcullis_core::audit::checkpoint::Checkpoint;
-use portcullis_testkit::{Gateway, PostgresDatabase, Principal};
-use serde_json::json;
 
 use crate::{
     audit_log::{invoke, keys},
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, serve},
     planted::plant,
-    scene::request_id,
+    prelude::*,
 };
 
 /// Moves what is in the gateway's folder; gives what the command told.

@@ -18,15 +18,8 @@ mod nodes;
 mod prefix;
 mod registration;
 
-use portcullis_testkit::{Answer, Builder, Gateway, Principal};
-use serde_json::Value;
-
 use self::client::Client;
-use crate::{
-    gateway,
-    given::{ENOUGH, PATIENCE, items, until},
-    login::browser::Browser,
-};
+use crate::{login::browser::Browser, prelude::*};
 
 /// A configuration by which links log people in.
 const LINKS: &str = "[login]\nlinks = true";

@@ -2,17 +2,9 @@
 
 mod restarted;
 
-use std::time::Duration;
+use portcullis_testkit::tool;
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
-use tokio::time::{Instant, timeout};
-
-use crate::{
-    gateway,
-    given::{assert_fails, items, members, serve, until, words},
-};
+use crate::prelude::*;
 
 const LEGACY: &str = "protocol = \"legacy\"";
 const TAKES_NEW: &str = "pin = \"on\"";

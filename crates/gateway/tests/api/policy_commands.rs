@@ -1,15 +1,8 @@
 //! `portcullis policy …`: what a security team runs before anything is in force.
 
-use std::{fs, path::PathBuf, process::Output};
+use std::process::Output;
 
-use portcullis_testkit::Gateway;
-use reqwest::Method;
-use serde_json::Value;
-
-use crate::{
-    gateway,
-    given::{run, serve, until, words},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base")
 permit (principal, action, resource);

@@ -1,15 +1,14 @@
 //! `portcullis quickstart`: what a person meets first.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read},
     net::TcpListener,
-    path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+
+use crate::prelude::*;
 
 /// A quickstart that serves; it is killed when it is dropped.
 struct Quickstart {

@@ -1,9 +1,6 @@
 //! Erasure, holds and looks at the log, on the real binary.
 
-use portcullis_testkit::{Answer, Principal, Script};
-use serde_json::{Value, json};
-
-use crate::scene::{SUCCESS, Scene, list_of, scene_with, tool};
+use crate::prelude::*;
 
 async fn scene() -> Scene {
     let config = "[audit]\ncapture = \"full\"";

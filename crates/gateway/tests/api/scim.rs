@@ -6,16 +6,9 @@ mod joining;
 mod law;
 mod okta;
 
-use portcullis_testkit::{
-    Answer, Builder, Gateway, McpServer, Oidc, Principal, Wanted, eventually, tool,
-};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, until},
-};
+use crate::prelude::*;
 
 const AUDIENCE: &str = "mcp-gateway";
 const USER: &str = "urn:ietf:params:scim:schemas:core:2.0:User";

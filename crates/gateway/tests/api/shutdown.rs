@@ -1,16 +1,6 @@
 //! The end of a gateway: calls in flight are answered and recorded, nothing new begins.
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Gateway, Principal, eventually};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt as _, net::TcpStream, task::JoinSet, time::timeout};
-
-use crate::{
-    gateway,
-    given::{OPEN_INTENTS, PATIENCE, connect, rest, serve, serve_as, until},
-};
+use crate::prelude::*;
 
 /// Begins a call that takes `seconds` and waits until it is under way.
 async fn slow_call(gateway: &Gateway, who: &Principal, seconds: u32) -> JoinSet<Value> {

@@ -1,16 +1,8 @@
 //! Sinks: copies of events at stdout, in files, at a receiver that is slow, dead or back again.
 
-use std::{fs, path::Path, time::Duration};
+use portcullis_testkit::{Manner, Receiver, printing};
 
-use portcullis_testkit::{Builder, Gateway, Manner, Principal, Receiver, eventually, printing};
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, assert_fails, serve},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 async fn call(gateway: &Gateway, who: &Principal) -> String {
     let call =

@@ -1,18 +1,9 @@
 //! Traces from the caller through the stages of the gateway to the tool, at a receiver that is
 //! there, slow or gone.
 
-use std::collections::BTreeMap;
+use portcullis_testkit::{Manner, Receiver};
 
-use portcullis_testkit::{Manner, Receiver, Script, eventually};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, assert_fails},
-    scene::{SUCCESS, Scene, scene_with, tool},
-};
+use crate::prelude::*;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";

@@ -1,14 +1,9 @@
 //! A tool that changes while people decide about a call of it.
 
-use portcullis_testkit::{McpServer, tool};
-use serde_json::json;
+use portcullis_testkit::tool;
 
 use super::{approver, decide, pending_approval};
-use crate::{
-    gateway,
-    given::{ENOUGH, until},
-    scene::{PENDING, check},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

@@ -1,16 +1,7 @@
 //! `Prefer: wait=N`: the request is held until people decided.
 
-use std::time::Duration;
-
-use portcullis_testkit::Answer;
-use serde_json::json;
-use tokio::time::Instant;
-
 use super::{asking_scene, decide};
-use crate::{
-    given::{items, until},
-    scene::{PENDING, Scene},
-};
+use crate::prelude::*;
 
 async fn patient(scene: &Scene, seconds: u32) -> Answer {
     let body = r#"{"input":{"amount":7}}"#;

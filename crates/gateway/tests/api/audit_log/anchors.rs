@@ -1,19 +1,13 @@
 //! `[audit.anchor]`: checkpoints in a file and with a witness, neither in the way of anything.
 
-use std::fs;
-
 use portcullis_core::audit::{
     checkpoint::Checkpoint,
     note::{KeyKind, SigningKey},
 };
-use portcullis_testkit::{Answer, Gateway, LogWitness, Principal, eventually};
-use tokio::time::Instant;
+use portcullis_testkit::LogWitness;
 
 use super::{Files, invoke, keys, size, verify};
-use crate::{
-    gateway,
-    given::{PATIENCE, failure, serve, until},
-};
+use crate::prelude::*;
 
 fn start(config: &str) -> (Gateway, Principal) {
     serve(gateway().sample().config(config))

@@ -1,7 +1,7 @@
 //! `portcullis audit verify` and `docs/verify_audit.py`: what holds, and with which code each
 //! manipulation is found. Both have to agree.
 
-use std::{fs::File, io::Write, path::Path};
+use std::{fs::File, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use portcullis_core::audit::{
@@ -9,10 +9,9 @@ use portcullis_core::audit::{
     export::Trailer,
     note::{KeyKind, SigningKey, VerifierKey},
 };
-use portcullis_testkit::Gateway;
-use serde_json::json;
 
 use super::{Files, invoke, keys, live, logged, rewrite, verify, verify_in_python, write};
+use crate::prelude::*;
 
 /// Exit code of both verifiers for a file, which has to be the same.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {

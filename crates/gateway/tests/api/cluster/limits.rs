@@ -1,20 +1,9 @@
 //! Limits that nodes count together: exact, shown right, and never open.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Builder, Condition, Principal, RedisServer, Wire};
-use reqwest::Method;
-use serde_json::json;
+use portcullis_testkit::{Condition, Wire};
 
 use super::{Trio, trio};
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, count, items, org_with_time_left,
-        plan, until,
-    },
-};
+use crate::prelude::*;
 
 async fn calls(trio: &Trio, who: &Principal, number: usize) -> Vec<Answer> {
     let note = json!({"title": "a", "text": "b"});

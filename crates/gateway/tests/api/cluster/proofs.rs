@@ -1,15 +1,12 @@
 //! Proofs of possession (DPoP, RFC 9449), each of which is used once on all nodes.
 
-use portcullis_testkit::{Answer, Builder, Gateway};
-use serde_json::json;
-
 use super::{PUBLIC, trio};
 use crate::{
-    given::ENOUGH,
     oauth::{
         dpop::{Prover, claims_of, tools},
         grants::with,
     },
+    prelude::*,
 };
 
 /// `GET /v1/mcps` with a new proof that was made with this nonce.

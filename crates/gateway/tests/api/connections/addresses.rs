@@ -2,19 +2,9 @@
 
 use std::io;
 
-use futures_util::{StreamExt, future::join_all, stream::FuturesUnordered};
-use portcullis_testkit::Gateway;
-use reqwest::Method;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    time::timeout,
-};
+use futures_util::{StreamExt, stream::FuturesUnordered};
 
-use crate::{
-    gateway,
-    given::{PATIENCE, assert_enveloped, assert_framed, connect, exchange, rest, serve},
-};
+use crate::prelude::*;
 
 /// Slow sockets that one address opens.
 const SLOW: usize = 300;

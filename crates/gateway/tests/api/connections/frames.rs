@@ -1,19 +1,12 @@
 //! Frames of HTTP/2, as clients send them that do not mean well.
 
-use std::time::Duration;
-
-use portcullis_testkit::Gateway;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt, copy, sink},
-    net::TcpStream,
-    time::{sleep, timeout},
+    io::{copy, sink},
+    time::sleep,
 };
 
 use super::IMPATIENT;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, serve, until},
-};
+use crate::prelude::*;
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// Kinds of frames, and flags (RFC 9113 §6).

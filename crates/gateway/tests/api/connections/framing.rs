@@ -1,12 +1,6 @@
 //! HTTP/1 that can be read in two ways: a proxy in front would see other requests than the gateway.
 
-use portcullis_testkit::{Gateway, Principal};
-use tokio::io::AsyncWriteExt;
-
-use crate::{
-    gateway,
-    given::{connect, exchange, rest, serve},
-};
+use crate::prelude::*;
 
 const GOOD: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 /// A request that must not be answered where it is smuggled, and closes where it is one of its own.

@@ -1,18 +1,9 @@
 //! Connections that rest between requests.
 
-use std::time::Duration;
-
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
-    time::{sleep, timeout},
-};
+use tokio::{net::TcpSocket, time::sleep};
 
 use super::IMPATIENT;
-use crate::{
-    gateway,
-    given::{PATIENCE, connect, rest},
-};
+use crate::prelude::*;
 
 const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 /// Time that a connection rests.

@@ -1,25 +1,11 @@
 //! Bodies of callers of whom nothing is known yet.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
-use futures_util::{StreamExt, future::join_all, stream};
-use portcullis_testkit::{Answer, Gateway, eventually};
-use reqwest::{
-    Method,
-    header::{HeaderMap, HeaderValue},
-};
-use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    task::JoinSet,
-    time::{Instant, timeout},
-};
+use futures_util::{StreamExt, stream};
+use reqwest::header::{HeaderMap, HeaderValue};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, resident, rest, serve},
-};
+use crate::prelude::*;
 
 /// Connections of the attack, and requests on each.
 const CONNECTIONS: usize = 20;

@@ -1,12 +1,11 @@
 //! Tools tried from their pages: `POST /console/tools/{id}`, `POST /console/providers/{id}/test`.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
-use portcullis_testkit::{CLIENT_SECRET, Habits, Hostile, Saas, Script, servers};
-use serde_json::{Value, json};
+use portcullis_testkit::CLIENT_SECRET;
 
 use super::{POLICIES, Site, hidden, link, looks::run_browser};
-use crate::{gateway, given::ENOUGH, scene::tool, v1::connect::come_back};
+use crate::{prelude::*, v1::connect::come_back};
 
 /// The text of the first block of code after a heading, with its entities read.
 fn block(page: &str, heading: &str) -> String {

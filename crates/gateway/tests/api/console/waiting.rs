@@ -1,9 +1,7 @@
 //! Tools that wait: `GET /console/waiting`, `POST /console/waiting/{id}/accept`.
 
-use portcullis_testkit::{Hostile, Script, eventually};
-
 use super::{Site, hidden, link_of_action};
-use crate::{gateway, given::ENOUGH, login::browser::Page, scene::tool};
+use crate::{login::browser::Page, prelude::*};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admin_of_the_only_org_accepts_a_tool_and_one_of_several_is_told_the_command() {

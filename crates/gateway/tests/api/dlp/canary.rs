@@ -1,19 +1,10 @@
 //! Whatever is found stays nowhere: the whole product runs with canaries in every place that a
 //! caller, a tool, a server or an operator can fill, and then everything it wrote is searched.
 
-use std::{fs, path::Path};
-
-use portcullis_testkit::{Answer, Script};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{
     CARD, EMAIL, MASK_EMAIL, TOKEN, assert_absent, assert_absent_of, assert_clean, base64, leaky,
 };
-use crate::{
-    given::ALL_SCOPES,
-    scene::{Scene, giving, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// The key that the provider gets, which the operator keeps in a variable.
 const PROVIDER_KEY: &str = concat!("sk_live_", "CanaryF4k3F4k3F4k3F4k3F4k3");

@@ -1,16 +1,9 @@
 //! `portcullis dlp scan` and `portcullis dlp test`.
 
-use std::{fs, io::Write, process::Stdio};
-
-use portcullis_testkit::{Gateway, Script};
-use serde_json::{Value, json};
+use std::io::Write;
 
 use super::{CARD, EMAIL, TOKEN, findings};
-use crate::{
-    gateway,
-    given::run,
-    scene::{SUCCESS, scene, tool},
-};
+use crate::prelude::*;
 
 /// Exit code and output of a command, which must not panic nor show a match.
 async fn code_and_text(gateway: &Gateway, command: &[&str]) -> (i32, String) {

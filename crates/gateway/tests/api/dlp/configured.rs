@@ -1,23 +1,12 @@
 //! DLP as an operator sets it up: reloading, masks, a detector outside, media, definitions.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::{Router, routing::post};
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
 use super::{CARD, EMAIL, TOKEN, WITHHELD, findings};
-use crate::{
-    given::{ENOUGH, items, run, until},
-    scene::{DENIED, SUCCESS, Scene, giving, scene, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 const STAFF: &str = "[[dlp.custom]]\nname = \"staff_number\"\ncategory = \"national_id\"\n\
                      pattern = \"EMP-[0-9]{6}\"\nliterals = [\"EMP-\"]\n\

@@ -1,13 +1,7 @@
 //! `POST /v1/dlp/scan`: values that are part of no call.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::{CARD, EMAIL, TOKEN, assert_absent};
-use crate::{
-    gateway,
-    given::{assert_enveloped, serve, serve_as},
-};
+use crate::prelude::*;
 
 const PATH: &str = "/v1/dlp/scan";
 const ALL: &str = "@id(\"all\") permit (principal, action, resource);";

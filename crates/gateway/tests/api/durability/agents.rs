@@ -2,14 +2,9 @@
 
 use std::collections::HashSet;
 
-use portcullis_testkit::{Gateway, Hostile, Principal, Script};
-use serde_json::json;
-
 use crate::{
-    gateway,
-    given::{OPEN_INTENTS, serve_as},
     mcp::{modern, progress::message_of},
-    scene::tool,
+    prelude::*,
 };
 
 const ROUNDS: usize = 6;

@@ -1,15 +1,8 @@
 //! Idempotency keys when the node dies or its store takes nothing: a key never reaches its tool
 //! twice, and is free again where nothing was sent.
 
-use portcullis_testkit::{Answer, Gateway, Hostile, Principal, Script};
-use serde_json::json;
-
 use super::{Frail, assert_recorded_late, assert_unrecorded, frail};
-use crate::{
-    gateway,
-    given::{serve_as, until},
-    scene::{SUCCESS, check, list, tool},
-};
+use crate::prelude::*;
 
 async fn keyed(gateway: &Gateway, who: &Principal, tool: &str) -> Answer {
     gateway.invoke_keyed(who, &format!("up:{tool}"), "k", &json!({"limit": 10})).await

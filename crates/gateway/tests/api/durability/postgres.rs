@@ -2,18 +2,10 @@
 //! transaction; the seal, which is signed in the same transaction; the word that an export is
 //! ready. Each not done, and done while the word of it was lost.
 
-use portcullis_testkit::{
-    Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script, eventually,
-};
-use serde_json::{Value, json};
+use portcullis_testkit::{Fault, PostgresWire};
 
 use super::assert_unrecorded;
-use crate::{
-    audit_log::keys,
-    gateway,
-    given::{serve_as, until},
-    scene::{list, tool},
-};
+use crate::{audit_log::keys, prelude::*};
 
 const INTENT: &str = "INSERT INTO audit_intents";
 const OUTCOME: &str = "WITH ended AS";

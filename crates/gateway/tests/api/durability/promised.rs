@@ -1,12 +1,8 @@
 //! `audit.sync = "power-loss"`: a database that does not keep it is refused.
 
-use portcullis_testkit::{Gateway, PostgresDatabase, PostgresServer};
-use reqwest::Method;
+use portcullis_testkit::PostgresServer;
 
-use crate::{
-    gateway,
-    given::{assert_fails, run, until},
-};
+use crate::prelude::*;
 
 const POWER_LOSS: &str = "[audit]\nsync = \"power-loss\"";
 const WEAKEN: &str = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \

@@ -4,14 +4,8 @@ mod attacks;
 mod nodes;
 mod step_up;
 
-use portcullis_testkit::{Builder, Gateway, Oidc};
-use serde_json::{Value, json};
-
 use super::browser::{Browser, Page};
-use crate::{
-    gateway,
-    given::{ENOUGH, assert_fails, failure, until},
-};
+use crate::prelude::*;
 
 /// The gateway, as the provider knows it.
 const CLIENT: &str = "gateway";

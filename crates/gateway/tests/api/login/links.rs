@@ -1,10 +1,7 @@
 //! Links of the operator, and the sessions that begin by them.
 
 use super::{Browser, LINKS, Site, hidden};
-use crate::{
-    gateway,
-    given::{assert_fails, until},
-};
+use crate::prelude::*;
 
 const SESSION: &str = "portcullis-session";
 

@@ -1,13 +1,7 @@
 //! `tools/call`: results, refusals and failures in the words of MCP.
 
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
-
 use super::{ask, ask_legacy, call, error, modern, own};
-use crate::{
-    given::{assert_framed, plan},
-    scene::{events, giving, scene, scene_under, tool},
-};
+use crate::prelude::*;
 
 const VIEW: &str = "/v1/mcps/up:get/invoke?view=mcp";
 

@@ -1,8 +1,7 @@
 //! Clients of other people: the official SDKs and the Inspector's command line.
 
-use std::{path::PathBuf, process::Output, time::Duration};
+use std::process::Output;
 
-use portcullis_testkit::{Script, servers};
 use rmcp::{
     ClientLifecycleMode, RoleClient, Service,
     model::{CallToolRequestParams, ProtocolVersion},
@@ -12,10 +11,9 @@ use rmcp::{
         StreamableHttpClientTransport, streamable_http_client::StreamableHttpClientTransportConfig,
     },
 };
-use serde_json::{Value, json};
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
 
-use crate::scene::{Scene, scene, tool};
+use crate::prelude::*;
 
 /// The longest that a client may take on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(2);

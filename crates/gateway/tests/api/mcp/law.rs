@@ -1,10 +1,9 @@
 //! One law: the same calls through REST and through MCP end in the same way.
 
-use portcullis_testkit::{Answer, HostileCall, Script};
-use serde_json::{Value, json};
+use portcullis_testkit::HostileCall;
 
 use super::{ask_legacy, call, modern, own};
-use crate::scene::{Scene, events, giving, scene_under, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

@@ -1,14 +1,9 @@
 //! `tools/list`: the tools that a caller may use, their names and their pages.
 
-use portcullis_testkit::{Hostile, McpServer, Script, tool as mcp_tool};
-use serde_json::{Value, json};
+use portcullis_testkit::tool as mcp_tool;
 
 use super::{ask, ask_legacy, call, error, names, own};
-use crate::{
-    gateway,
-    given::{ENOUGH, members, serve_as, until},
-    scene::{events, scene, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

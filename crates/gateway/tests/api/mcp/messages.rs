@@ -1,14 +1,7 @@
 //! Everything but tools: handshake, discovery, notifications, methods that are not offered.
 
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{ask, ask_legacy, error, raw};
-use crate::{
-    gateway,
-    given::{assert_framed, serve_as},
-};
+use crate::prelude::*;
 
 fn start() -> (Gateway, Principal) {
     let config = "[mcp]\ninstructions = \"Be gentle.\"";

@@ -1,13 +1,10 @@
 //! Several nodes: nothing of a client is kept on one of them.
 
-use portcullis_testkit::{Builder, Hostile, Script};
-use serde_json::json;
-
 use super::{
     ask, ask_legacy, call, names, own,
     questions::{FORM, answers, asking, leg},
 };
-use crate::{cluster::trio, given::ENOUGH, scene::tool};
+use crate::{cluster::trio, prelude::*};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_request_may_be_answered_by_another_node() {

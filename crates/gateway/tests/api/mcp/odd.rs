@@ -1,19 +1,15 @@
 //! Definitions as servers write them, which clients and validators read otherwise or not at all: none takes
 //! the list away from the others.
 
-use portcullis_testkit::{Gateway, McpServer, Principal, servers, tool};
+use portcullis_testkit::tool;
 use rmcp::ClientLifecycleMode;
-use serde_json::{Value, json};
 
 use super::{
     ask, ask_legacy,
     clients::{programs, rust_sdk, stateless},
     names,
 };
-use crate::{
-    gateway,
-    given::{serve, until},
-};
+use crate::prelude::*;
 
 /// Input schemas that can be used.
 fn inputs() -> Vec<Value> {

@@ -1,13 +1,6 @@
 //! Pages of other origins that the operator lists: preflights, and headers that they may read.
 
-use portcullis_testkit::{Answer, Builder, Gateway};
-use reqwest::Method;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{assert_framed, serve},
-};
+use crate::prelude::*;
 
 const PAGE: &str = "http://localhost:6274";
 

@@ -1,19 +1,12 @@
 //! Calls whose answer is a stream: progress while they run, the result at the end, and a client that
 //! closes the stream, or does not read it.
 
-use std::{fmt::Write, fs, path::Path, time::Duration};
+use std::fmt::Write;
 
-use portcullis_testkit::{Gateway, McpServer, Principal, Script, eventually};
 use reqwest::Response;
-use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
 use super::{clients::script, error, modern, own, raw};
-use crate::{
-    gateway,
-    given::{OPEN_INTENTS, PATIENCE, serve_as},
-    scene::{Scene, list, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// The answer in a body that was read to its end: JSON, or the last event of a stream. `None` if it
 /// was cut off before that.

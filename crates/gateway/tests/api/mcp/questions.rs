@@ -2,14 +2,8 @@
 
 mod posing;
 
-use portcullis_testkit::{Answer, Gateway, Principal, Script};
-use serde_json::{Value, json};
-
 use super::{error, modern, own};
-use crate::{
-    given::ENOUGH,
-    scene::{Ending, SUCCESS, Scene, events, giving, scene, scene_under, tool},
-};
+use crate::prelude::*;
 
 /// An error of a server that asks only clients that declared to be able to answer.
 const INSISTING: &str = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32021,"message":"hunter2",

@@ -1,10 +1,7 @@
 //! `/mcp?tools=search`: three tools instead of many.
 
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
-
 use super::{ask, call, error, names, own};
-use crate::scene::{Scene, events, scene_under, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

@@ -1,16 +1,8 @@
 //! Requests that must not be believed: of strangers, of pages of other sites, with headers that say
 //! another thing than the body.
 
-use portcullis_testkit::{Answer, Script};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
-
 use super::{call, error, modern, raw};
-use crate::{
-    gateway,
-    given::{assert_framed, exchange, serve_as},
-    scene::{Scene, scene, tool},
-};
+use crate::prelude::*;
 
 /// A call that is complete but for its headers.
 fn message() -> Value {

@@ -1,15 +1,10 @@
 //! `subscriptions/listen`: a stream that tells when the tools that a caller may use change.
 
-use portcullis_testkit::{Gateway, McpServer, Principal, tool};
+use portcullis_testkit::tool;
 use reqwest::Response;
-use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::{ask, ask_legacy, call, error, modern, names, own_kib};
-use crate::{
-    gateway,
-    given::{ENOUGH, PATIENCE, serve_as},
-};
+use crate::prelude::*;
 
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;

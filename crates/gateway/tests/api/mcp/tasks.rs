@@ -4,14 +4,10 @@ mod attacks;
 mod endings;
 mod sdk;
 
-use portcullis_testkit::{Answer, Gateway, Principal, Script};
-use serde_json::{Value, json};
-
 use super::{ask, ask_legacy, error, modern, own};
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
-    given::{items, until},
-    scene::{Scene, events, scene_under, tool},
+    prelude::*,
 };
 
 const EXTENSION: &str = "io.modelcontextprotocol/tasks";

@@ -5,15 +5,13 @@ use portcullis_core::{
     random::Random,
     token::{Token, TokenKind},
 };
-use portcullis_testkit::Answer;
-use reqwest::Method;
 
 use super::{
     Site,
     client::{Client, Fields, Tokens, VERIFIER, another_verifier, encoded, hidden, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 /// Tokens that an address may have looked up in a minute, with its failed requests.

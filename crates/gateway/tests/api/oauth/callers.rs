@@ -5,22 +5,16 @@ use std::{cell::Cell, fmt::Write as _};
 
 use portcullis_core::{
     authorization::{ClientKind, ClientRef, Face},
-    clock::Timestamp,
     principal::{AuthMethod, ScopeSet},
 };
 use portcullis_store::{BrowserSession, Consent, Store};
-use portcullis_testkit::{McpServer, Principal, tool};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
 use super::{
     Site,
     client::{Client, Tokens},
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, items, members, now, store},
-};
+use crate::prelude::*;
 
 const APP: &str = "https://app.example/cb";
 /// A provider that takes a key, which the client at `/mcp/sample` must not reach.

@@ -3,21 +3,17 @@
 
 mod pages;
 
-use std::process::Stdio;
-
-use portcullis_testkit::{Builder, Chromium, Oidc, servers};
-use serde_json::{Value, json};
+use portcullis_testkit::Chromium;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
-    time::timeout,
 };
 
 use super::Site;
 use crate::{
-    gateway,
     login::issuers,
     mcp::clients::{PATIENCE, node, script},
+    prelude::*,
 };
 
 /// Sentences of every page of consent.

@@ -5,30 +5,22 @@ mod evidence;
 mod rights;
 
 use std::{
-    fs,
     net::{SocketAddr, TcpListener},
     os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{Output, Stdio},
+    process::Output,
     thread,
 };
 
-use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, Command},
-    time::timeout,
 };
 
 use super::{
     Site,
     client::{Client, led_to},
 };
-use crate::{
-    given::{PATIENCE, words},
-    login::browser::Browser,
-};
+use crate::{login::browser::Browser, prelude::*};
 
 /// A machine without the installation, at which Ana works.
 struct Laptop<'a> {

@@ -4,15 +4,11 @@
 //! `GET /.well-known/oauth-authorization-server`, `GET /.well-known/oauth-authorization-server/mcp`,
 //! `GET /.well-known/oauth-authorization-server/mcp/{slug}`.
 
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{
     Site,
     client::{Tokens, returned},
 };
-use crate::{gateway, given::assert_framed};
+use crate::prelude::*;
 
 async fn get(gateway: &Gateway, path: &str) -> Answer {
     gateway.send(gateway.request(Method::GET, path)).await

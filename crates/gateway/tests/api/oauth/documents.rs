@@ -4,20 +4,14 @@ mod floods;
 
 use std::{
     net::SocketAddr,
-    path::{Path, PathBuf},
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
-use reqwest::Method;
-use serde_json::{Map, Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-    task::JoinSet,
-};
+use serde_json::Map;
+use tokio::net::TcpListener;
 
 use super::{
     Site,
@@ -25,7 +19,7 @@ use super::{
     error,
     grants::{CLIENT_ASSERTION, Signer, proof_for, with},
 };
-use crate::{authority::Authority, gateway, given::resident, login::browser::Browser};
+use crate::{authority::Authority, login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 

@@ -9,9 +9,6 @@ use aws_lc_rs::{
 };
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use portcullis_core::{oauth::digest, trust::PublicKey};
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::{
     Site,
@@ -19,10 +16,7 @@ use super::{
     error,
     grants::{now, unique, with},
 };
-use crate::{
-    gateway,
-    given::{ENOUGH, assert_framed, org_with_time_left, plan, serve_admin},
-};
+use crate::prelude::*;
 
 const APP: &str = "https://app.example/cb";
 const FORM: &str = "application/x-www-form-urlencoded";

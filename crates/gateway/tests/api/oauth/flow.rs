@@ -1,16 +1,12 @@
 //! The whole way: `GET /oauth/authorize`, `POST /oauth/authorize`, `POST /oauth/token`, `POST /oauth/revoke`, and
 //! what a token is good for.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     Site,
     client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 

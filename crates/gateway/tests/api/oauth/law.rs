@@ -1,10 +1,7 @@
 //! Policies see the client, and `POST /oauth/introspect` tells resource servers what a token is worth.
 
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Site, client::Client};
-use crate::gateway;
+use crate::prelude::*;
 
 const APP: &str = "https://app.example/cb";
 

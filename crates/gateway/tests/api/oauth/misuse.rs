@@ -1,19 +1,12 @@
 //! Tokens, codes and secrets that are used where they are good for nothing: `/mcp/{slug}`, `/v1/mcps`,
 //! `POST /oauth/introspect`, and pages in the frames of others.
 
-use reqwest::Method;
-use serde_json::json;
-
 use super::{
     Site,
     client::{Client, Fields, Tokens, hidden},
     error,
 };
-use crate::{
-    gateway,
-    given::{ENOUGH, members, until},
-    login::browser::Browser,
-};
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 

@@ -3,16 +3,14 @@
 
 use axum::{Router, body::Body, extract::Request, response::Response};
 use http::header::{CONNECTION, TRANSFER_ENCODING};
-use portcullis_testkit::{Answer, Chromium, Gateway};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
+use portcullis_testkit::Chromium;
+use tokio::net::TcpListener;
 
 use super::{
     LINKS, Site,
     clients::{Program, QUESTION, sign_in_at, typescript},
 };
-use crate::gateway;
+use crate::prelude::*;
 
 /// A gateway that clients find below `/portcullis` of a proxy that keeps the path.
 struct Below {

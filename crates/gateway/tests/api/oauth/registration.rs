@@ -1,15 +1,11 @@
 //! `POST /oauth/register`, `GET /oauth/register/{client_id}`: clients that register themselves.
 
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     Site,
     client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
-use crate::{given::now, login::browser::Browser};
+use crate::{login::browser::Browser, prelude::*};
 
 async fn register(gateway: &Gateway, metadata: &Value) -> Answer {
     gateway.send(gateway.request(Method::POST, "/oauth/register").json(metadata)).await

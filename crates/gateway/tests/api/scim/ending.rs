@@ -1,17 +1,7 @@
 //! Deactivation and deletion end every access within five seconds, and for good.
 
-use std::time::Duration;
-
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
 use super::{Site, error, id};
-use crate::{
-    given::{items, until},
-    login::browser::Browser,
-    mcp::modern,
-};
+use crate::{login::browser::Browser, mcp::modern, prelude::*};
 
 /// Time in which a node follows.
 const FOLLOWS: Duration = Duration::from_secs(5);

@@ -1,10 +1,7 @@
 //! The requests of Microsoft Entra ID: capitalised operations, flags as texts, dotted paths and paths with filters.
 
-use futures_util::future::join_all;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{GROUP, Site, USER, error, id, listed};
+use crate::prelude::*;
 
 const ENTERPRISE: &str = "urn:ietf:params:scim:schemas:extension:enterprise:2.0:User";
 

@@ -1,10 +1,7 @@
 //! The principal that a person is: that of the subject that the provider names, and no other.
 
-use portcullis_testkit::{Oidc, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{AUDIENCE, GROUP, PATCH, Site, USER, error, id, people};
+use crate::prelude::*;
 
 /// A site whose people come from two directories, and the account that pushes those of the second one.
 async fn two_directories(other: &Oidc) -> (Site, Principal) {

@@ -19,11 +19,8 @@
 //! - `GET /scim/v2/ResourceTypes/{name}`
 //! - `POST /scim/v2/Bulk`
 
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{GROUP, Site, USER, error, id, listed};
-use crate::given::{ALL_SCOPES, ENOUGH, assert_framed};
+use crate::prelude::*;
 
 /// Every SCIM route of the OpenAPI document, below `/scim/v2`.
 fn routes(site: &Site) -> Vec<(Method, String)> {

@@ -1,10 +1,8 @@
 //! The requests of Okta: it looks a person up, makes it, sends its whole profile, deactivates and reactivates it by a
 //! PATCH without a path, and pushes groups.
 
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{GROUP, Site, USER, error, id, listed};
+use crate::prelude::*;
 
 /// The profile as Okta sends it.
 fn profile(given: &str, active: bool) -> Value {

@@ -1,16 +1,7 @@
 //! `[[trust]]` entries, and what `check` says of them.
 
-use std::fs;
-
-use portcullis_testkit::{Gateway, Oidc, Wanted};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{APP, GATEWAY, prepared};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run},
-};
+use crate::prelude::*;
 
 /// The command of the sample server.
 const SAMPLE: [&str; 2] = [env!("CARGO_BIN_EXE_portcullis"), "sample-mcp"];

@@ -1,11 +1,11 @@
 //! `portcullis trust test`: what becomes of a JWT, and why.
 
-use std::{fs, io::Write, process::Stdio};
+use std::io::Write;
 
-use portcullis_testkit::{Gateway, Oidc, OldKeys, Wanted};
-use serde_json::{Value, json};
+use portcullis_testkit::OldKeys;
 
 use super::{APP, GATEWAY, prepared};
+use crate::prelude::*;
 
 /// A gateway with a rule for jobs and one for people.
 struct Scene {

@@ -6,15 +6,8 @@ mod principals;
 mod tokens;
 mod tools;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::auth::routes::routes;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan, serve_admin, until},
-};
+use crate::prelude::*;
 
 /// Sends a merge patch, for the version that is named if one is.
 async fn patch(

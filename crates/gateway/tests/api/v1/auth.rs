@@ -9,25 +9,18 @@ pub(super) mod routes;
 mod trusting;
 
 use portcullis_core::{
-    clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     principal::Role,
     random::Random,
     token::{Token, TokenKind},
 };
 use portcullis_store::TokenRecord;
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::Method;
-use serde_json::json;
 
 use self::{
     routes::{routes, templates},
     trusting::revoke,
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, now, serve_admin, store, until},
-};
+use crate::prelude::*;
 
 #[derive(Debug)]
 struct FixedRandom(u8);

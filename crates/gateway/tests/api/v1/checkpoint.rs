@@ -7,19 +7,15 @@ use portcullis_core::{
         merkle::is_consistent,
         note::VerifierKey,
     },
-    clock::Timestamp,
     id::{EventId, OrgId},
     json::{Bounds, canonical, parse},
 };
 use portcullis_store::{EventTexts, NewEvent, TextColumn};
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::{
     audit_log::{invoke, keys},
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, serve, store},
-    scene::wait_for_events,
+    prelude::*,
 };
 
 fn start() -> (Gateway, Principal) {

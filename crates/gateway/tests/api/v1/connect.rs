@@ -11,10 +11,9 @@ mod oauth;
 mod real;
 mod refresh;
 
-use portcullis_testkit::{Answer, Builder, CLIENT_SECRET, Gateway, Habits, Principal, Saas};
-use serde_json::{Value, json};
+use portcullis_testkit::CLIENT_SECRET;
 
-use crate::{gateway, given::ENOUGH, scene::list_of};
+use crate::prelude::*;
 
 pub(crate) const USER: &str = "mcps:read mcps:invoke providers:read providers:write";
 

@@ -1,12 +1,6 @@
 //! `GET /v1/audit/counts`, `GET /v1/audit/tool-counts`: calls over time.
 
-use serde_json::json;
-
-use crate::{
-    audit_log::invoke,
-    gateway,
-    given::{assert_enveloped, assert_framed, serve, until},
-};
+use crate::{audit_log::invoke, prelude::*};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log() {

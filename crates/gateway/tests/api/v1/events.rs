@@ -1,14 +1,7 @@
 //! `GET /v1/audit/events`, `GET /v1/audit/events/{id}`: what happened, to whom it may be told.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
-
 use super::invoke::records::{commitment, leaf_hash};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
     @id("no-failing") @reason("It would only fail")

@@ -6,19 +6,8 @@ mod files;
 mod formats;
 
 use aws_lc_rs::digest;
-use futures_util::future::join_all;
-use portcullis_core::clock::Timestamp;
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, is_id, items, serve, store, until,
-    },
-    planted::plant,
-    scene::list_of,
-};
+use crate::{planted::plant, prelude::*};
 
 const EXPORT: &str = "/v1/audit/export";
 

@@ -1,13 +1,9 @@
 //! `GET /v1/mcps`, `GET /v1/mcps/{id}`, `GET /v1/tools/left-out`: the catalogue as a caller sees it, and what is not in it.
 
-use portcullis_testkit::{Answer, McpServer, tool};
+use portcullis_testkit::tool;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, until},
-};
+use crate::prelude::*;
 
 const SAMPLE: &str = "sample:always_fails sample:create_note sample:get_customer \
                       sample:list_items sample:slow_echo";

@@ -1,15 +1,8 @@
 //! `GET /v1/policies`, `GET /v1/policies/{id}`: the policies in force, and how they come to be.
 
-use std::fs;
+use portcullis_testkit::tool;
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, serve, until},
-    scene::list_of,
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base")
 @title("Everybody may do everything")

@@ -1,12 +1,6 @@
 //! `POST /v1/policies/check`: drafts that are only loaded.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{assert_enveloped, items, serve},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = "@id(\"all\") permit (principal, action, resource);";
 

@@ -1,15 +1,9 @@
 //! `GET /v1/audit/events/{id}?explain=1`, `portcullis policy explain`: why a call was denied, and the permit
 //! that would have allowed it.
 
-use std::fs;
+use portcullis_testkit::tool;
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, items, members, run, serve, until, words},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
 

@@ -1,21 +1,11 @@
 //! Files beside the policies: cases that a set has to satisfy, the kill switch, and the events of a
 //! node that starts with another set.
 
-use std::fs;
-
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::{
     policies::{set, set_read},
     policies_reload::list,
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, run, serve, until},
-    policy_commands::assert_printed,
-    scene::wait_for_events,
-};
+use crate::{policy_commands::assert_printed, prelude::*};
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
 @id("short") @reason("Lists are short")

@@ -1,22 +1,11 @@
 //! `GET /v1/policies/{id}`: what reloads leave behind, and what calls meet meanwhile.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually, tool};
-use serde_json::json;
+use portcullis_testkit::tool;
 
 use super::policies::{set, set_read, set_with, write};
-use crate::{
-    gateway,
-    given::{failure, items, run, serve},
-    scene::{list_of, wait_for_events},
-};
+use crate::prelude::*;
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
 

@@ -1,13 +1,7 @@
 //! `POST /v1/policies/simulate` over recorded calls.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::policies::write;
-use crate::{
-    gateway,
-    given::{items, serve, until},
-};
+use crate::prelude::*;
 
 const PATH: &str = "/v1/policies/simulate";
 

@@ -2,15 +2,8 @@
 
 mod long_work;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::policies::of_two_orgs;
-use crate::{
-    gateway,
-    given::{assert_enveloped, items, serve, serve_as},
-    scene::list_of,
-};
+use crate::prelude::*;
 
 const PATH: &str = "/v1/policies/simulate";
 

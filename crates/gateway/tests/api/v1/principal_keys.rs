@@ -1,13 +1,7 @@
 //! Public keys of service accounts: `GET /v1/principals/{id}/keys`, `POST /v1/principals/{id}/keys`,
 //! `DELETE /v1/principals/{id}/keys` and `portcullis principal key`.
 
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, assert_framed, items, serve_admin},
-};
+use crate::prelude::*;
 
 /// RFC 8037 appendix A.2 and A.3.
 const POINT: &str = "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo";

@@ -1,14 +1,10 @@
 //! `GET /v1/providers`, `GET /v1/providers/{id}`, `GET /v1/providers/waiting`: the connections a caller may use, and
 //! the providers that wait for one.
 
-use portcullis_testkit::{Answer, McpServer, tool};
+use portcullis_testkit::tool;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until, words},
-};
+use crate::prelude::*;
 
 /// No server listens there.
 const NOWHERE: &str = "http://127.0.0.1:9/mcp";

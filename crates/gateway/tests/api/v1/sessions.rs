@@ -1,13 +1,6 @@
 //! `GET /v1/sessions`, `DELETE /v1/sessions/{id}`, and `portcullis session`.
 
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::Value;
-
-use crate::{
-    given::{assert_fails, items, members, until},
-    login::Site,
-};
+use crate::{login::Site, prelude::*};
 
 /// A token of Ana with these scopes.
 fn token_of_ana(site: &Site) -> Principal {

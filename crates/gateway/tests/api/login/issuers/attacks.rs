@@ -1,10 +1,7 @@
 //! Attacks on logins at an issuer.
 
-use portcullis_testkit::Oidc;
-use serde_json::{Value, json};
-
 use super::{ATTEMPT, CLIENT, SESSION, Site, parameter};
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 /// A path with another value of a parameter; without the parameter for `None`.
 fn with(path: &str, name: &str, value: Option<&str>) -> String {

@@ -1,13 +1,10 @@
 //! A login that is begun on one node and finished on another.
 
-use portcullis_testkit::{Oidc, PostgresDatabase, RedisServer};
-use serde_json::json;
-
 use super::{CLIENT, SECRET, entry, person, rule};
 use crate::{
     cluster::{Common, PUBLIC},
-    given::ENOUGH,
     login::browser::Browser,
+    prelude::*,
 };
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,14 +1,9 @@
 //! A person proves more, and comes back to the same page.
 
-use std::collections::BTreeSet;
-
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Site, parameter};
 use crate::{
-    gateway,
     login::browser::{Browser, Page},
+    prelude::*,
 };
 
 /// Owner of the things that a form of the console touches.

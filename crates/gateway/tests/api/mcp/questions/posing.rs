@@ -1,12 +1,7 @@
 //! Questions by which a server poses as the gateway, or has people open an address that is not safe.
 
-use serde_json::{Value, json};
-
 use super::{FORM, leg, rest_leg};
-use crate::{
-    mcp::own,
-    scene::{giving, scene},
-};
+use crate::{mcp::own, prelude::*};
 
 /// A result that has a person open an address.
 fn opening(name: &str, id: &str, url: &str) -> Value {

@@ -1,9 +1,5 @@
 //! Tasks in the hands of those who should not have them, and too many of them at once.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Hostile, Script};
-use serde_json::json;
-
 use super::{
     about, approval_of, approved, begin_task, call_as, disposition, error, got, id_of, modern,
     status, tasks,
@@ -11,8 +7,7 @@ use super::{
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
     cluster::trio,
-    given::ENOUGH,
-    scene::tool,
+    prelude::*,
 };
 
 #[tokio::test(flavor = "multi_thread")]

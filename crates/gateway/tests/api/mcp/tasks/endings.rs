@@ -1,18 +1,12 @@
 //! Ends of tasks other than a result.
 
-use std::fs;
-
-use portcullis_testkit::{Script, eventually};
-use serde_json::json;
-
 use super::{
     about, approval_of, approved, assert_not_called, assert_replayed, begin_task, call_as,
     cancelled, disposition, got, id_of, status, tasks,
 };
 use crate::{
     approvals::{POLICIES, approver, asking_scene, decide},
-    given::{plan, until},
-    scene::{Scene, events, giving, scene_under, tool},
+    prelude::*,
 };
 
 /// Puts other policies in force, and waits until `seen` is one of them.

@@ -7,15 +7,14 @@ use axum::{
     response::{Html, Redirect},
     routing::get,
 };
-use portcullis_testkit::{Chromium, servers};
-use serde_json::{Value, json};
-use tokio::{process::Command, task::JoinSet};
+use portcullis_testkit::Chromium;
+use tokio::process::Command;
 
 use super::{Program, QUESTION, assert_named, log_in, sign_in, site_with_issuer};
 use crate::{
-    gateway,
     mcp::clients::node,
     oauth::{LINKS, Site, client::encoded},
+    prelude::*,
 };
 
 fn free_port() -> u16 {

@@ -1,15 +1,10 @@
 //! The command line and a gateway whose certificate is of a private authority.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use super::{Laptop, read};
 use crate::{
     authority::Authority,
-    gateway,
     oauth::{LINKS, Site},
+    prelude::*,
 };
 
 /// The setting by which a gateway has a certificate for 127.0.0.1, and the file of the authority that vouches for it.

@@ -1,17 +1,12 @@
 //! Rights of a login of the command line, which no other client gets.
 
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Laptop, read};
 use crate::{
-    gateway,
-    given::items,
     oauth::{
         LINKS, Site,
         client::{Client, returned},
     },
+    prelude::*,
 };
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,20 +1,14 @@
 //! Clients that make up documents, or hang up while they are fetched: `POST /oauth/token`.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, eventually};
-use reqwest::Method;
-use serde_json::json;
-use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
-
 use super::{APP, Documents, signed};
 use crate::{
-    given::{connect, now, until},
     oauth::{
         Site,
         client::{Client, Fields, encoded},
         error,
         grants::{Signer, proof_for},
     },
+    prelude::*,
 };
 
 /// A gateway that trusts the site, behind a proxy, so that the source of a request can be chosen.

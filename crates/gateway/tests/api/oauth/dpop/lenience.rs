@@ -1,15 +1,14 @@
 //! Proofs of clients whose clocks are off, or that write addresses in their own way.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{APP, Bound, Prover, ask, claims, claims_of, token, tools};
-use crate::oauth::{
-    Site,
-    client::Tokens,
-    error,
-    grants::{now, with},
+use crate::{
+    oauth::{
+        Site,
+        client::Tokens,
+        error,
+        grants::{now, with},
+    },
+    prelude::*,
 };
 
 /// Seconds by which a clock is off.

@@ -3,11 +3,9 @@
 use std::iter;
 
 use portcullis_core::trust::PublicKey;
-use portcullis_testkit::eventually;
-use serde_json::json;
 
 use super::{CLIENT_ASSERTION, PUBLIC, Signer, Site, proof, with};
-use crate::oauth::error;
+use crate::{oauth::error, prelude::*};
 
 /// Registers the key for the site's service account.
 async fn register(site: &Site, key: &Signer) -> String {

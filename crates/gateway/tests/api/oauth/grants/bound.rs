@@ -1,12 +1,11 @@
 //! A login by the JWT of a person with a proof of a key (DPoP, RFC 9449): at `POST /v1/auth/token`, on use, and at
 //! `POST /v1/auth/refresh`.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::json;
-
 use super::{IDP, PUBLIC, Site, now};
-use crate::oauth::dpop::{Prover, claims_of, tools};
+use crate::{
+    oauth::dpop::{Prover, claims_of, tools},
+    prelude::*,
+};
 
 /// A path at which a token is given for a credential.
 #[derive(Debug, Clone, Copy)]

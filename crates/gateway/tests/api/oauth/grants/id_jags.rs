@@ -1,13 +1,9 @@
 //! `jwt-bearer` with an ID-JAG: enterprise-managed authorization.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     AGENT, CLIENT_ASSERTION, IDP, JWT_BEARER, PUBLIC, Signer, Site, now, proof, unique, with,
 };
-use crate::oauth::error;
+use crate::{oauth::error, prelude::*};
 
 pub(super) const ID_JAG: &str = "oauth-id-jag+jwt";
 

@@ -1,17 +1,12 @@
 //! Members that a grant may leave out: without one, nothing opens that would not open with it.
 
-use std::collections::BTreeSet;
-
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     AGENT, JWT_BEARER, PUBLIC, Signer, Site,
     id_jags::{ID_JAG, id_jag},
     proof, with,
     workloads::job,
 };
+use crate::prelude::*;
 
 /// Everything that a token opens: its scopes, the endpoints that take it, and whether policies see no client.
 async fn opened(site: &Site, token: &Answer) -> BTreeSet<String> {

@@ -1,7 +1,7 @@
 //! The clients of the official SDKs that need no browser: cross-app access by an ID-JAG, and service accounts by
 //! their key.
 
-use std::{collections::BTreeMap, net::TcpListener, sync::Arc};
+use std::net::TcpListener;
 
 use axum::{
     Router,
@@ -9,12 +9,13 @@ use axum::{
     http::{HeaderName, header::CONTENT_TYPE},
     routing::post,
 };
-use portcullis_testkit::servers;
-use serde_json::{Value, json};
-use tokio::{process::Command, task::JoinSet, time::timeout};
+use tokio::process::Command;
 
 use super::{AGENT, IDP, Signer, Site, id_jags::ID_JAG, now, unique};
-use crate::mcp::clients::{PATIENCE, node, script};
+use crate::{
+    mcp::clients::{PATIENCE, node, script},
+    prelude::*,
+};
 
 /// A site whose public address is its own, so that clients find it, and an identity provider beside it that
 /// exchanges the ID token of its client for ID-JAGs.

@@ -1,10 +1,7 @@
 //! `jwt-bearer` with the JWT of a workload.
 
-use portcullis_testkit::Answer;
-use serde_json::{Value, json};
-
 use super::{IDP, JWT_BEARER, PUBLIC, Site, now, unique, with};
-use crate::oauth::error;
+use crate::{oauth::error, prelude::*};
 
 pub(super) fn job() -> Value {
     json!({

@@ -1,11 +1,6 @@
 //! `GET /v1/audit/holds`, `POST /v1/audit/holds`, `DELETE /v1/audit/holds/{id}`.
 
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn holds_are_laid_listed_and_lifted_by_admins_of_the_org() {

@@ -1,16 +1,7 @@
 //! `PUT /v1/policies/{id}/override`, `DELETE /v1/policies/{id}/override`.
 
-use std::fs;
-
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::latest_change;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, until},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
 @id("short") @reason("Lists are short")

@@ -1,17 +1,9 @@
 //! `GET /v1/principals`, `POST /v1/principals`, `GET /v1/principals/{id}`, `PATCH /v1/principals/{id}`.
 
-use std::collections::BTreeSet;
-
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::{Value, json};
 use tokio::join;
 
 use super::{latest_change, patch};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn people_and_programs_are_made_listed_and_changed() {

@@ -1,14 +1,9 @@
 //! `GET /v1/tokens`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`.
 
 use portcullis_core::token::Token;
-use portcullis_testkit::Principal;
-use serde_json::{Value, json};
 
 use super::latest_change;
-use crate::{
-    gateway,
-    given::{ENOUGH, is_id, items, members, serve, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_is_told_once_and_works_until_it_is_revoked() {

@@ -1,13 +1,9 @@
 //! `GET /v1/tools/waiting`, `POST /v1/tools/{id}/accept`.
 
-use portcullis_testkit::{McpServer, tool};
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
 use super::latest_change;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, serve_admin, until},
-};
+use crate::prelude::*;
 
 const LEGACY: &str = "protocol = \"legacy\"";
 

@@ -1,12 +1,7 @@
 //! Calls that ask for an approval, find it again, and run with it.
 
-use serde_json::json;
-
 use super::{Waiting, approval_of, types};
-use crate::{
-    given::{is_id, until},
-    scene::{Ending, PENDING, SUCCESS, check},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_runs_once_after_somebody_else_approved_it() {

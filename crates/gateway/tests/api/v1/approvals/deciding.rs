@@ -1,10 +1,7 @@
 //! Decisions about approvals: people who may make one, and reasons for which one is refused.
 
-use portcullis_testkit::eventually;
-use serde_json::json;
-
 use super::Waiting;
-use crate::given::{ALL_SCOPES, ENOUGH};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_people_of_its_groups_and_admins_decide_and_never_about_calls_of_their_own() {

@@ -1,9 +1,7 @@
 //! Invisible characters, in calls that people approve.
 
-use serde_json::{Value, json};
-
 use super::{Waiting, approval_of};
-use crate::given::{items, run};
+use crate::prelude::*;
 
 /// A half of a payment that only the tool would read.
 const SMUGGLED: &str = "Pay 10 to DE89\u{e0061}\u{e006e}\u{e0064}\u{e0020}\u{e0039}\u{e007f}";

@@ -1,9 +1,7 @@
 //! Lists of approvals: who sees which, page by page.
 
-use serde_json::json;
-
 use super::Waiting;
-use crate::given::members;
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_lists_what_they_asked_for_and_what_they_may_decide() {

@@ -1,9 +1,7 @@
 //! `portcullis approval`: the operator lists, shows and decides.
 
-use serde_json::json;
-
 use super::{Waiting, types};
-use crate::given::assert_fails;
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_lists_shows_and_decides() {

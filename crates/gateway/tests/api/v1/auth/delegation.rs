@@ -1,12 +1,7 @@
 //! `POST /v1/auth/token` with two credentials: an agent that acts for a user.
 
-use serde_json::{Value, json};
-
 use super::trusting::{Trusting, exchange, get, list_items, operators, revoke, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, until},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_acts_for_a_person_as_far_as_both_may_and_is_named_in_every_event() {

@@ -1,18 +1,13 @@
 //! `POST /v1/auth/token`: JWTs of a real OpenID provider, and our own tokens, for narrower ones.
 
-use portcullis_testkit::{OldKeys, Wanted};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::OldKeys;
 
 use super::{
     lineage::without_people,
     second,
     trusting::{AUDIENCE, Trusting, exchange, get, job_claims, list_items, revoke, text},
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, serve_as, until},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() {

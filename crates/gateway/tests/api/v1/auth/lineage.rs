@@ -1,14 +1,7 @@
 //! The lineage of a token is checked on every use, and rights that were passed on reach down only.
 
-use std::fs;
-
-use serde_json::{Value, json};
-
 use super::trusting::{Trusting, exchange, get, list_items, operators, revoke, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, until},
-};
+use crate::prelude::*;
 
 /// A token made from this one, with this body.
 async fn derive_token(it: &Trusting, from: &str, body: &Value) -> (String, String) {

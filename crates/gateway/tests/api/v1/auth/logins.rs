@@ -1,10 +1,7 @@
 //! Claims of an issuer at a login, and their effect on policies.
 
-use portcullis_testkit::{Answer, Gateway, Wanted};
-use serde_json::{Value, json};
-
 use super::trusting::{AUDIENCE, Trusting, get, list_items, operators, post, text};
-use crate::given::items;
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("staff-eu") permit (principal in Mcp::Group::"staff", action, resource)
 when { principal.hasTag("region") && principal.getTag("region").contains("eu") };

@@ -1,13 +1,7 @@
 //! `POST /v1/auth/refresh`: rotation, retries, and what a replay ends.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::Answer;
-use serde_json::{Value, json};
-
 use super::trusting::{Trusting, get, post, revoke, text};
-use crate::given::{assert_framed, items, now, store};
+use crate::prelude::*;
 
 async fn refreshed(it: &Trusting, bearer: &str, body: &Value) -> Answer {
     post(&it.gateway, "/v1/auth/refresh", bearer, body).await

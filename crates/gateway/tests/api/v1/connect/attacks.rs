@@ -1,13 +1,7 @@
 //! Attacks on connects (docs/threat-model.md, "OAuth towards providers").
 
-use std::{collections::BTreeMap, time::Duration};
-
-use portcullis_testkit::{Habits, Saas};
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
 use super::{USER, come_back, connect, finding, scene, text};
-use crate::given::{ALL_SCOPES, ENOUGH, items};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {

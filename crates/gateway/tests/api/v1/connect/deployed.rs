@@ -1,13 +1,10 @@
 //! Authorization servers as they are deployed: with and without the last slash, with pages where documents are
 //! looked for, without a memory.
 
-use std::collections::BTreeMap;
-
-use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas, eventually};
-use serde_json::{Value, json};
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET};
 
 use super::{Scene, attacks::documents, finding, text};
-use crate::given::{failure, until};
+use crate::prelude::*;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource";
 const SERVER: &str = "/.well-known/oauth-authorization-server";

@@ -1,14 +1,10 @@
 //! Discovery of the authorization server from the MCP server, and of the gateway's client there;
 //! `GET /oauth/client-metadata.json`.
 
-use std::collections::BTreeMap;
-
-use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET};
 
 use super::{UNKNOWN, attacks::documents, finding, text};
-use crate::{gateway, given::run};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway_registers() {

@@ -1,18 +1,11 @@
 //! A client of the configuration belongs to an issuer: its secret goes to no other server,
 //! whichever issuer the MCP server names.
 
-use std::collections::BTreeMap;
-
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_testkit::{Builder, CLIENT_ID, CLIENT_SECRET, Gateway, Habits, Saas};
-use serde_json::{Value, json};
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET};
 
 use super::{Scene, attacks::documents, connect, delete, text};
-use crate::{
-    gateway,
-    given::{failure, items, run},
-    scene::list_of,
-};
+use crate::prelude::*;
 
 const RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
 const SERVER: &str = "/.well-known/oauth-authorization-server";

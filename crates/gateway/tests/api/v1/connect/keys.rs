@@ -2,17 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use portcullis_core::clock::Timestamp;
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually, tool};
+use portcullis_testkit::tool;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
 
 use super::{USER, connect, delete, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, members, store, until},
-    scene::wait_for_events,
-};
+use crate::prelude::*;
 
 const KEYED: &str = "protocol = \"legacy\"\nauth = \"api_key\"\napi_key_header = \"X-Key\"\n\
                      api_key_format = \"key={}\"";

@@ -1,10 +1,7 @@
 //! Consent in two halves, towards a plain OAuth 2.0 service with habits of its own.
 
-use portcullis_testkit::Habits;
-use serde_json::{Value, json};
-
 use super::{Scene, USER, code_on, come_back, delete, scene, scene_with, text, types};
-use crate::given::{ALL_SCOPES, ENOUGH, items, members, until};
+use crate::prelude::*;
 
 /// A scene whose connects are configured like this.
 async fn configured(connect: &str) -> Scene {

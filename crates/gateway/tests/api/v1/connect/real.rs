@@ -1,15 +1,10 @@
 //! End to end with software of other people: npm's `oidc-provider` authorizes, a `FastMCP` server
 //! takes nothing but its tokens.
 
-use portcullis_testkit::{Authorizer, Gateway, GuardedServer, Principal};
-use reqwest::Method;
-use serde_json::json;
+use portcullis_testkit::{Authorizer, GuardedServer};
 
 use super::{USER, code_on, come_back, connect, text};
-use crate::{
-    gateway,
-    given::{ENOUGH, until},
-};
+use crate::prelude::*;
 
 const FOUND: &str = "auth = \"oauth2\"";
 

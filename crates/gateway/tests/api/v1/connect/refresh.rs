@@ -1,12 +1,7 @@
 //! New credentials: ahead of time, at a wish, and when the provider refuses the old ones.
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Builder, Habits, eventually};
-use serde_json::json;
-
 use super::{Scene, scene, scene_with, text, types};
-use crate::given::{ENOUGH, until};
+use crate::prelude::*;
 
 async fn refresh(scene: &Scene, id: &str) -> Answer {
     scene.gateway.post(&scene.who, &format!("/v1/providers/{id}/refresh"), "{}").await

@@ -1,21 +1,11 @@
 //! Exports that do not end well: restarts, other nodes, full disks, time.
 
-use std::fs;
-
-use portcullis_core::{
-    clock::Timestamp,
-    id::{ExportId, OrgId},
-};
+use portcullis_core::id::{ExportId, OrgId};
 use portcullis_store::{ExportBegan, ExportQuota, NewExport, Store};
-use portcullis_testkit::{Answer, Builder, Gateway, Principal, unsignalled};
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use portcullis_testkit::unsignalled;
 
 use super::{ask, content, export, start};
-use crate::{
-    given::{ALL_SCOPES, ENOUGH, items, now, serve, store, until},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 fn new(who: &Principal, node: &str, number: u32, created: Timestamp) -> NewExport {
     NewExport {

@@ -2,18 +2,13 @@
 
 use std::{
     io::{Read as _, Write as _},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::{Method, Response};
-use serde_json::json;
+use reqwest::Response;
 
 use super::{content, export, sha256, start};
-use crate::{
-    given::{ALL_SCOPES, ENOUGH, assert_framed},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 async fn fetch(
     gateway: &Gateway,

@@ -1,18 +1,14 @@
 //! Contents of the files: evidence that verifies, tables that run nothing, events that a SIEM
 //! understands.
 
-use std::collections::BTreeSet;
-
 use portcullis_core::audit::{
     export::{Report, Verifier},
     note::VerifierKey,
 };
 use portcullis_testkit::ocsf_faults;
-use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::{content, export, start};
-use crate::{gateway, given::serve, planted::plant};
+use crate::{planted::plant, prelude::*};
 
 fn lines(file: &str) -> Vec<Value> {
     file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -1,13 +1,7 @@
 //! Endings before any decision: nothing reaches the upstream, `governance` is absent, and there
 //! is one event all the same.
 
-use portcullis_testkit::{Builder, Script};
-use serde_json::json;
-
-use crate::{
-    given::count,
-    scene::{DENIED, Ending, INVALID, NOT_FOUND, SUCCESS, Scene, check, scene, scene_with, tool},
-};
+use crate::prelude::*;
 
 async fn echoing() -> Scene {
     scene(vec![tool("echo", Script::Echo)]).await

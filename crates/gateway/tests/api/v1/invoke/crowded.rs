@@ -1,14 +1,7 @@
 //! More calls than can be judged at once.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::{Builder, Script};
-use serde_json::json;
-use tokio::{io::AsyncReadExt, time::timeout};
-
 use super::hangups::begin;
-use crate::scene::{SUCCESS, list, scene_with, tool};
+use crate::prelude::*;
 
 const CALLS: usize = 60;
 

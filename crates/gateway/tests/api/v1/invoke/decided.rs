@@ -1,9 +1,6 @@
 //! Endings with a decision and without an upstream call.
 
-use portcullis_testkit::Script;
-use serde_json::json;
-
-use crate::scene::{DENIED, Ending, OVERLOADED, SUCCESS, scene_with, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("open") permit (principal, action == Mcp::Action::"up:open", resource);

@@ -3,17 +3,10 @@
 use std::cell::Cell;
 
 use axum::{Router, routing::post};
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Builder, Principal, Script};
-use reqwest::Method;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::{
-    given::{ENOUGH, count},
-    scene::{Ending, OVERLOADED, SUCCESS, Scene, check, scene, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// Input that makes the tool fail.
 const POISON: &str = "poison";

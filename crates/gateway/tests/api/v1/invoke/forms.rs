@@ -1,14 +1,7 @@
 //! Forms that a server of the older era presents while a call runs: refused by default, answered with
 //! their own defaults where the operator says so.
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::serve_as,
-    scene::{Ending, FAILED, SUCCESS, check},
-};
+use crate::prelude::*;
 
 struct Presented {
     upstream: McpServer,

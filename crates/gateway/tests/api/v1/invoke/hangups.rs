@@ -1,16 +1,8 @@
 //! Callers who do not wait for the answer: the call ends all the same, and so does its event.
 
-use std::collections::BTreeSet;
-
 use futures_util::{StreamExt, stream};
-use portcullis_testkit::{Script, eventually};
-use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
-use crate::scene::{Scene, list, scene, scene_under, tool};
+use crate::prelude::*;
 
 /// Sends an invocation over a connection of its own, which it gives.
 async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {

@@ -1,17 +1,9 @@
 //! Upstreams that do their worst: each kind of misery has its answer, costs bounded memory, and
 //! slows no other upstream down. The table stands in docs/upstreams.md.
 
-use std::fs;
+use serde_json::Map;
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Builder, Gateway, Hostile, HostileTool, Script, eventually};
-use serde_json::{Map, Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, until},
-    scene::{Ending, FAILED, SUCCESS, Scene, TIMED_OUT, scene, scene_with, tool, wait_for_events},
-};
+use crate::prelude::*;
 
 const IMPATIENT: &str = "timeout_seconds = 1";
 const SSE: &str = "text/event-stream";

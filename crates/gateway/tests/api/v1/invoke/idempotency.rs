@@ -1,17 +1,6 @@
 //! The same request with the same key is one call, whatever happens to it.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, PostgresDatabase, Principal, Script};
-use serde_json::{Value, json};
-
-use crate::{
-    given::{ENOUGH, items, org_with_time_left, plan, until},
-    scene::{
-        Ending, INVALID, OVERLOADED, SUCCESS, Scene, check, events, giving, list, request_id,
-        scene, scene_under, scene_with, tool,
-    },
-    v1::policies::write,
-};
+use crate::{prelude::*, v1::policies::write};
 
 const REUSED: Ending = Ending { code: "idempotency_key_reused", ..INVALID };
 const UNDER_WAY: Ending =

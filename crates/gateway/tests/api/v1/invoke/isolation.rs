@@ -2,15 +2,7 @@
 
 use std::cell::Cell;
 
-use futures_util::future::join_all;
-use portcullis_testkit::Script;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::serve_as,
-    scene::{Ending, FAILED, SUCCESS, TIMED_OUT, check, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// A child that meets every call as `$1` says. It speaks the era of the handshake.
 const CHILD: &str = r#"

@@ -1,23 +1,18 @@
 //! Notices by webhook: their signatures, and what they tell of approvals.
 
 use std::{
-    collections::BTreeMap,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     sync::mpsc,
     thread,
-    time::Duration,
 };
 
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use portcullis_core::clock::Timestamp;
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 
 use crate::{
     approvals::{approver, decide, pending_approval},
-    scene::{SUCCESS, Scene, scene_with, tool},
+    prelude::*,
 };
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -1,10 +1,7 @@
 //! Obligations of policies that do not forbid: rates and notices.
 
-use portcullis_testkit::{Builder, Script};
-use serde_json::json;
-
 use super::notices::{next, receiver};
-use crate::scene::{DENIED, SUCCESS, check, scene_under, scene_with, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);

@@ -2,10 +2,8 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 
-use crate::scene::{FAILED, SUCCESS, scene, tool};
+use crate::prelude::*;
 
 /// RFC 8785 for values without floats whose names are ASCII.
 fn canonical(value: &Value) -> String {

@@ -1,14 +1,6 @@
 //! Tools and results that are odd and served nevertheless: the event says so.
 
-use portcullis_testkit::{HostileTool, McpServer, Script};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{serve, until},
-    mcp::call,
-    scene::{SUCCESS, events, request_id, scene, scene_under, scene_with, tool},
-};
+use crate::{mcp::call, prelude::*};
 
 /// As `slice` leaves a text that it cuts through an emoji.
 const CUT: &str =

@@ -1,8 +1,6 @@
 //! Mapping of a `CallToolResult` to `result`.
 
-use serde_json::{Value, json};
-
-use crate::scene::{SUCCESS, Scene, TOOL_ERROR, giving, scene};
+use crate::prelude::*;
 
 fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})

@@ -1,13 +1,7 @@
 //! Endings after the upstream was asked: what it did wrong is told in our words, and whether the
 //! tool may have run.
 
-use portcullis_testkit::{Builder, HostileTool, Script};
-use serde_json::json;
-
-use crate::{
-    mcp::call,
-    scene::{Ending, FAILED, OVERLOADED, SUCCESS, TIMED_OUT, giving, scene, scene_with, tool},
-};
+use crate::{mcp::call, prelude::*};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_failure_of_an_upstream_has_its_reason() {

@@ -1,10 +1,7 @@
 //! The gateway sends exactly the values that it evaluated: they reach the upstream and come back
 //! unchanged, and nothing else goes with them.
 
-use portcullis_testkit::Script;
-use serde_json::json;
-
-use crate::scene::{SUCCESS, scene, tool};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn values_survive_to_the_upstream_and_back() {

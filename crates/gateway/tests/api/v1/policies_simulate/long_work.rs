@@ -1,18 +1,8 @@
 //! `POST /v1/policies/simulate` with drafts that take long: time, slots, clients that leave, and the end
 //! of the node.
 
-use std::fs;
-
-use portcullis_testkit::{Gateway, Hostile, Principal, Script, eventually};
-use serde_json::{Value, json};
-use tokio::{task::JoinSet, time::timeout};
-
 use super::{PATH, POLICIES, call, call_with, decisions, simulate};
-use crate::{
-    gateway,
-    given::{PATIENCE, serve},
-    scene::tool,
-};
+use crate::prelude::*;
 
 /// A draft of so many policies that concern every tool.
 fn draft(policies: usize) -> Value {
