@@ -244,8 +244,7 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
 
     assert_eq!(asks.at("/result/resultType"), "input_required", "{}", asks.text);
     let question = asks.at("/result/inputRequests/approval");
-    assert_eq!(question["method"], "elicitation/create");
-    assert_eq!(question["params"]["mode"], "url");
+    has!(question, "/method": "elicitation/create", "/params/mode": "url");
     let id = question["params"]["elicitationId"].as_str().expect("an id").to_owned();
     assert_eq!(question["params"]["url"], format!("{}/approvals/{id}", scene.gateway.url()));
     assert!(asks.at("/result/content").is_null() && asks.at("/result/isError").is_null());

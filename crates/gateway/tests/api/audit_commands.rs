@@ -41,14 +41,12 @@ async fn an_export_from_the_shell_verifies_and_is_recorded() {
     let made = gateway.admin(&["audit", "export", "--org", "acme", "--output", &output]);
 
     let file = fs::read_to_string(&path).unwrap();
-    assert_eq!(made["events"], verify(&file));
-    assert_eq!(made["bytes"], file.len());
+    has!(made, "/events": verify(&file), "/bytes": file.len());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let told = gateway.get(&who, "/v1/audit/events?type=audit.exported&limit=1").await;
     let event = &items(&told)[0];
     let hash = format!("sha256:{}", made["sha256"].as_str().unwrap());
-    assert_eq!(event["target"]["version"], hash.as_str());
-    assert_eq!(event["actor"]["auth"]["method"], "operator");
+    has!(event, "/target/version": hash.as_str(), "/actor/auth/method": "operator");
     let again = ["audit", "export", "--org", "acme", "--output", &output];
     assert_fails(&gateway, &again, 1, "already").await;
 }
@@ -136,6 +134,5 @@ async fn a_tail_shows_the_end_and_follows_what_comes() {
     tail.kill().unwrap();
     tail.wait().unwrap();
     let found = found.unwrap();
-    assert_eq!(found["target"]["id"], "sample:create_note");
-    assert_eq!(found["detached"]["source_ip"], "127.0.0.1");
+    has!(found, "/target/id": "sample:create_note", "/detached/source_ip": "127.0.0.1");
 }

@@ -201,10 +201,8 @@ async fn what_the_operator_does_is_in_the_log_of_the_org() {
 
     assert_eq!(members(&events, "type"), ["token.issued", "token.issued", "token.revoked"]);
     for (event, target) in items(&events).iter().zip([&who.token_id, id, id]) {
-        assert_eq!(event["target"]["id"], *target);
-        assert_eq!(event["actor"]["type"], "system");
-        assert_eq!(event["actor"]["id"], Value::Null);
-        assert_eq!(event["detached"]["actor_name"], "olga");
+        has!(event, "/target/id": *target, "/actor/type": "system", "/actor/id": null,
+            "/detached/actor_name": "olga");
     }
 }
 
@@ -230,8 +228,7 @@ async fn a_token_is_inspected_by_its_id_or_by_itself_and_never_printed() {
 
     let known = inspect(&who.token_id);
 
-    assert_eq!(known["state"], "live");
-    assert_eq!(known["effective_scopes"], "mcps:invoke mcps:read");
+    has!(known, "/state": "live", "/effective_scopes": "mcps:invoke mcps:read");
     assert_eq!((&known["principal"], &known["role"]), (&json!(who.id), &json!("service")));
     assert_eq!(typed(&gateway, &who.token), known);
     assert!(!known.to_string().contains(&who.token[9..]));

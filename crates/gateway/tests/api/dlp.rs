@@ -54,9 +54,8 @@ async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
         let answer = scene.invoke("echo", input).await;
 
         let event = scene.check(&answer, DENIED).await;
-        assert_eq!(answer.at("/governance/policy"), "dlp-default");
-        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
-        assert_eq!(answer.at("/error/details/policy"), "dlp-default");
+        has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked",
+            "/error/details/policy": "dlp-default");
         let told = one_token("input", path);
         assert_eq!(answer.at("/error/details/dlp"), &told, "{}", answer.text);
         assert_eq!(findings(&event, "input"), [["github_token", path, "block"]]);
@@ -82,14 +81,11 @@ async fn a_policy_that_reads_findings_blocks_in_its_own_name() {
     let withheld = scene.invoke("echo", json!({"to": EMAIL})).await;
 
     scene.check(&blocked, DENIED).await;
-    assert_eq!(blocked.at("/governance/policy"), "no-cards");
-    assert_eq!(blocked.at("/governance/dlp_result"), "blocked");
-    assert_eq!(blocked.at("/error/details/dlp/findings/0/path"), "/card");
+    has!(blocked, "/governance/policy": "no-cards", "/governance/dlp_result": "blocked",
+        "/error/details/dlp/findings/0/path": "/card");
     let event = scene.check(&withheld, WITHHELD).await;
-    assert_eq!(withheld.at("/governance/policy"), "no-addresses-out");
-    assert_eq!(withheld.at("/governance/dlp_result"), "blocked");
-    assert_eq!(withheld.at("/error/details/reason"), "addresses do not leave");
-    assert_eq!(withheld.at("/error/details/dlp/stage"), "output");
+    has!(withheld, "/governance/policy": "no-addresses-out", "/governance/dlp_result": "blocked",
+        "/error/details/reason": "addresses do not leave", "/error/details/dlp/stage": "output");
     assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
     assert_eq!(findings(&event, "output"), [["email", "/to", "block"]]);
     assert!(!withheld.text.contains(EMAIL), "{}", withheld.text);
@@ -112,16 +108,14 @@ async fn redacted_input_goes_up_masked_if_it_still_fits() {
     let stopped = scene.invoke("narrow", json!({"to": EMAIL})).await;
 
     let event = scene.check(&sent, SUCCESS).await;
-    assert_eq!(sent.at("/governance/dlp_result"), "redacted");
-    assert_eq!(sent.at("/governance/policy"), "all");
+    has!(sent, "/governance/dlp_result": "redacted", "/governance/policy": "all");
     assert_eq!(findings(&event, "input"), [["email", "/to", "redact"]]);
     let calls = scene.upstream.calls();
     assert_eq!(calls.len(), 1, "what no longer fits is not sent");
     assert_eq!(calls[0].arguments(), r#"{"to":"[REDACTED:email]","note":"kept"}"#);
     assert!(!calls[0].body.contains(EMAIL), "{}", calls[0].body);
     scene.check(&stopped, DENIED).await;
-    assert_eq!(stopped.at("/governance/policy"), "mask-in", "{}", stopped.text);
-    assert_eq!(stopped.at("/governance/dlp_result"), "blocked");
+    has!(stopped, "/governance/policy": "mask-in", "/governance/dlp_result": "blocked");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -132,8 +126,7 @@ async fn what_is_only_flagged_passes_unchanged() {
     let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
 
     let event = scene.check(&flagged, SUCCESS).await;
-    assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
-    assert_eq!(flagged.at("/result/to"), EMAIL);
+    has!(flagged, "/governance/dlp_result": "flagged", "/result/to": EMAIL);
     assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
     assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
     let event = scene.check(&clean, SUCCESS).await;
@@ -211,8 +204,7 @@ async fn what_nobody_sees_is_taken_out_of_results_and_reported_in_input() {
 
     let event = scene.check(&painted, SUCCESS).await;
     let shown = json!({"text": "red link abc", "key": "שלום\u{200f}!"});
-    assert_eq!(painted.at("/result"), &shown);
-    assert_eq!(painted.at("/governance/dlp_result"), "redacted");
+    has!(painted, "/result": shown, "/governance/dlp_result": "redacted");
     let masked = ["/text", "/key"].map(|path| ["hidden_characters", path, "redact"]);
     assert_eq!(findings(&event, "output"), masked);
     let event = scene.check(&sent, SUCCESS).await;
@@ -249,9 +241,8 @@ async fn a_result_that_must_not_leave_is_withheld() {
     let answer = scene.invoke("leak", json!({})).await;
 
     let event = scene.check(&answer, WITHHELD).await;
-    assert_eq!(answer.at("/governance/policy"), "dlp-default");
-    assert_eq!(answer.at("/governance/dlp_result"), "blocked");
-    assert_eq!(answer.at("/error/details/dlp"), &one_token("output", "/rows/0/note"));
+    has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked",
+        "/error/details/dlp": one_token("output", "/rows/0/note"));
     assert_eq!(findings(&event, "output"), [["github_token", "/rows/0/note", "block"]]);
     assert_clean(&answer, "leak");
 }
@@ -295,8 +286,7 @@ async fn what_cannot_be_scanned_does_not_pass() {
 
     for (answer, ending) in [(&refused, DENIED), (&withheld, WITHHELD)] {
         scene.check(answer, ending).await;
-        assert_eq!(answer.at("/governance/policy"), "dlp-default");
-        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
+        has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked");
         let reason = answer.at("/error/details/reason").as_str().unwrap_or_default();
         assert!(reason.contains("could not be scanned"), "{reason}");
     }

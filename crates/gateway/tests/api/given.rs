@@ -1,6 +1,11 @@
 //! Fixtures and checks of many tests.
 
-use std::{fs, process::Output, time::Duration};
+use std::{
+    fs,
+    process::Output,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
@@ -56,6 +61,13 @@ pub(crate) fn serve_admin(builder: Builder) -> (Gateway, Principal) {
     let gateway = builder.start();
     let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
     (gateway, who)
+}
+
+/// A service account with every scope, in an org of its own.
+pub(crate) fn tenant(gateway: &Gateway) -> Principal {
+    static MADE: AtomicU32 = AtomicU32::new(1);
+    let name = format!("tenant {}", MADE.fetch_add(1, Ordering::Relaxed));
+    gateway.service(&gateway.org(&name, &ENOUGH), ALL_SCOPES)
 }
 
 /// The gateway's clock.

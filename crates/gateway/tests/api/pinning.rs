@@ -87,17 +87,15 @@ async fn a_changed_tool_is_not_called_until_the_operator_accepts_it() {
     }
     assert_eq!(held.at("/data/access"), "deny");
     let denied = scene.invoke("other:a").await;
-    assert_eq!(denied.refusal(), (403, "policy_denied"));
-    assert_eq!(denied.at("/error/details/policy"), "tool-pinning");
-    assert_eq!(denied.at("/error/details/executed"), "no");
+    has!(denied, 403 "policy_denied", "/error/details/policy": "tool-pinning",
+        "/error/details/executed": "no");
     let governance = json!({"decision": "deny", "policy": "tool-pinning", "dlp_result": "skipped"});
     for (name, value) in governance.as_object().unwrap() {
         assert_eq!(denied.at(&format!("/governance/{name}")), value);
     }
     assert_eq!(scene.server.count("tools/call"), 0);
     let policy = scene.get("/v1/policies/tool-pinning").await;
-    assert_eq!(policy.at("/data/builtin"), &json!(true));
-    assert_eq!(policy.at("/data/stats/decided"), 1);
+    has!(policy, "/data/builtin": true, "/data/stats/decided": 1);
     let other = scene.invoke("other:b").await;
     assert_eq!(other.status, 200, "other tools of the provider go on: {}", other.text);
     let simulated = json!({"tool": "other:a", "input": {}}).to_string();
@@ -121,8 +119,7 @@ async fn a_changed_tool_is_not_called_until_the_operator_accepts_it() {
     for (target, change) in &changes {
         assert_eq!((&target["id"], &target["version"]), (&json!("other:a"), &json!(waiting)));
         assert_eq!(&change["old_version"], before.at("/data/version"));
-        assert_eq!(change["new_version"], waiting);
-        assert_eq!(change["members"], json!(["description"]));
+        has!(change, "/new_version": waiting, "/members": ["description"]);
         assert!(!change.to_string().contains("password"), "{change}");
     }
 }
@@ -215,8 +212,7 @@ async fn another_order_of_the_same_values_is_recorded_and_quarantines_nothing() 
     scene.until_status("a", "quarantined").await;
 
     assert_eq!(told[0].1["action"], "rearranged", "{told:?}");
-    assert_eq!(same.at("/data/status"), "available");
-    assert_eq!(same.at("/data/version"), &accepted);
+    has!(same, "/data/status": "available", "/data/version": accepted);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -308,8 +304,7 @@ async fn a_new_tool_whose_definition_gives_orders_waits() {
     assert_eq!(scene.server.count("tools/call"), 0);
     let (target, change) = changes.last().unwrap();
     assert_eq!(target["id"], "other:a");
-    assert_eq!(change["action"], "waits");
-    assert_eq!(change["reason"], "likely instructions in the definition");
+    has!(change, "/action": "waits", "/reason": "likely instructions in the definition");
 
     scene.admin("tool accept other:a");
 

@@ -13,7 +13,7 @@ pub(crate) use futures_util::future::join_all;
 pub(crate) use portcullis_core::clock::Timestamp;
 pub(crate) use portcullis_testkit::{
     Answer, Builder, Gateway, Habits, Hostile, HostileTool, McpServer, Oidc, PostgresDatabase,
-    Principal, RedisServer, Saas, Script, Wanted, eventually, servers,
+    Principal, RedisServer, Saas, Script, Wanted, eventually, has, servers,
 };
 pub(crate) use reqwest::{Method, RequestBuilder};
 pub(crate) use serde_json::{Value, json};
@@ -30,7 +30,7 @@ pub(crate) use crate::{
     given::{
         ALL_SCOPES, ENOUGH, OPEN_INTENTS, PATIENCE, assert_enveloped, assert_fails, assert_framed,
         connect, count, exchange, failure, is_id, items, members, now, org_with_time_left, plan,
-        resident, rest, run, serve, serve_admin, serve_as, store, until, words,
+        resident, rest, run, serve, serve_admin, serve_as, store, tenant, until, words,
     },
     scene::{
         DENIED, Ending, FAILED, INVALID, NOT_FOUND, OVERLOADED, PENDING, SUCCESS, Scene, TIMED_OUT,

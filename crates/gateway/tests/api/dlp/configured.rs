@@ -195,8 +195,7 @@ async fn instructions_in_a_result_are_flagged_and_withheld_by_policy() {
     let masked = masking.invoke("reviews", json!({})).await;
 
     let event = flagging.check(&flagged, SUCCESS).await;
-    assert_eq!(flagged.at("/result/review"), review);
-    assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
+    has!(flagged, "/result/review": review, "/governance/dlp_result": "flagged");
     let found = findings(&event, "output");
     assert!(found.contains(&["instruction_override", "/review", "flag"]), "{found:?}");
     forbidding.check(&withheld, WITHHELD).await;
@@ -220,8 +219,7 @@ async fn what_a_server_says_of_its_tools_is_masked_or_left_out() {
         until(|| scene.gateway.get(&scene.who, "/v1/mcps"), |it| !items(it).is_empty()).await;
 
     let [only] = items(&listed).as_slice() else { panic!("{}", listed.text) };
-    assert_eq!(only["id"], "up:chatty");
-    assert_eq!(only["description"], "Use [REDACTED:github_token] to call.");
+    has!(only, "/id": "up:chatty", "/description": "Use [REDACTED:github_token] to call.");
     assert!(!scene.gateway.log().contains(TOKEN));
     assert!(scene.gateway.log().contains("DLP finds `github_token`"), "{}", scene.gateway.log());
 }

@@ -243,9 +243,8 @@ async fn a_login_is_recorded_and_a_principal_is_made_once() {
         |answer: &Page| answer.at("/data/items").as_array().is_some_and(|it| it.len() == 2);
     let events = until(|| site.gateway.get(&auditor, path), enough).await;
     for event in events.at("/data/items").as_array().unwrap() {
-        assert_eq!(event["actor"]["id"], ids[0]);
-        assert_eq!(event["actor"]["auth"]["method"], "oidc");
-        assert_eq!(event["actor"]["auth"]["trust"], "people");
+        has!(event, "/actor/id": ids[0], "/actor/auth/method": "oidc",
+            "/actor/auth/trust": "people");
     }
     let page = browser.open("/login").await.ok();
     assert!(page.text.contains("with the role admin"), "today's role: {}", page.text);

@@ -7,8 +7,7 @@ const VIEW: &str = "/v1/mcps/up:get/invoke?view=mcp";
 
 /// `_meta["dev.portcullis/error"]` of a result that is an error.
 fn refused<'a>(answer: &'a portcullis_testkit::Answer, code: &str) -> &'a Value {
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(answer.at("/result/isError"), true, "{}", answer.text);
+    has!(answer, 200, "/result/isError": true);
     assert_eq!(own(answer, "error")["code"], code, "{}", answer.text);
     let text = answer.at("/result/content/0/text").as_str().expect("a sentence");
     assert!(!text.is_empty());
@@ -32,12 +31,10 @@ async fn a_result_is_as_the_tool_gave_it_with_the_decision_beside_it() {
         assert_eq!(answer.status, 200, "{}", answer.text);
         assert_eq!(answer.header("x-ratelimit-resource"), "invocations");
         let got = answer.at("/result");
-        assert_eq!(got["resultType"], "complete");
-        assert_eq!(got["structuredContent"], result["structuredContent"]);
-        assert_eq!(got["content"], json!([{"type": "text", "text": "hi", "_meta": {"b": 2}}]));
+        has!(got, "/resultType": "complete", "/structuredContent": result["structuredContent"],
+            "/content": [{"type": "text", "text": "hi", "_meta": {"b": 2}}]);
         assert!(got.get("x-more").is_none(), "{}", answer.text);
-        assert_eq!(got["_meta"]["a"], 1);
-        assert_eq!(got["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "portcullis");
+        has!(got, "/_meta/a": 1, "/_meta/io.modelcontextprotocol~1serverInfo/name": "portcullis");
         assert_eq!(own(&answer, "governance")["policy"], "permit-all");
         assert_eq!(own(&answer, "request_id"), answer.header("x-request-id"));
         assert_eq!(own(&answer, "tool"), "up:get");
@@ -134,9 +131,8 @@ async fn clients_of_the_older_era_get_structured_content_only_as_an_object() {
     let legacy = ask_legacy(&scene.gateway, &scene.who, "/mcp/up", "tools/call", params).await;
     let modern = call(&scene.gateway, &scene.who, "/mcp/up", "list", json!({})).await;
 
-    assert_eq!(legacy.at("/result/structuredContent"), &Value::Null);
-    assert_eq!(legacy.at("/result/resultType"), &Value::Null);
-    assert_eq!(legacy.at("/result/content/0/text"), "[1]");
+    has!(legacy, "/result/structuredContent": null, "/result/resultType": null,
+        "/result/content/0/text": "[1]");
     assert_eq!(modern.at("/result/structuredContent"), &json!([1]));
 }
 
@@ -168,8 +164,7 @@ async fn refusals_and_failures_are_results_that_a_model_can_act_on() {
     let failed = call("fails", json!({})).await;
 
     let error = refused(&denied, "policy_denied");
-    assert_eq!(error["details"]["policy"], "no-secrets");
-    assert_eq!(error["details"]["executed"], "no");
+    has!(error, "/details/policy": "no-secrets", "/details/executed": "no");
     assert_eq!(own(&denied, "governance")["decision"], "deny");
     let text = denied.at("/result/content/0/text").as_str().unwrap();
     assert!(text.contains("'no-secrets': Secrets stay here."), "{text}");

@@ -32,12 +32,9 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
 
     assert_eq!(names(&one), ["sometimes", "zebra"]);
     let tool = one.at("/result/tools/0");
-    assert_eq!(tool["inputSchema"], schema);
-    assert_eq!(tool["_meta"]["dev.portcullis/tool"], "up:sometimes");
-    assert_eq!(one.at("/result/tools/1/description"), "Stripes.");
-    assert_eq!(one.at("/result/cacheScope"), "private");
-    assert_eq!(one.at("/result/resultType"), "complete");
-    assert_eq!(one.at("/result/ttlMs"), 60_000);
+    has!(tool, "/inputSchema": schema, "/_meta/dev.portcullis~1tool": "up:sometimes");
+    has!(one, "/result/tools/1/description": "Stripes.", "/result/cacheScope": "private",
+        "/result/resultType": "complete", "/result/ttlMs": 60_000);
     let all = names(&all);
     assert!(all.contains(&"up__zebra") && all.iter().any(|name| name.starts_with("sample__")));
     assert!(all.is_sorted(), "{all:?}");

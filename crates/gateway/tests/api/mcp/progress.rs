@@ -143,8 +143,7 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
     let end = events.next().await.expect("an answer");
 
     for message in &told {
-        assert_eq!(message["method"], "notifications/progress", "{message}");
-        assert_eq!(message["params"]["progressToken"], "caller", "{message}");
+        has!(message, "/method": "notifications/progress", "/params/progressToken": "caller");
     }
     let params: Vec<_> = told.iter().map(|message| &message["params"]).collect();
     assert_eq!((&params[0]["progress"], &params[0]["total"]), (&json!(1), &json!(9)));
@@ -158,8 +157,7 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
     assert!(call.message["params"]["_meta"]["progressToken"].is_u64(), "{}", call.body);
     assert!(!call.body.contains("caller"), "{}", call.body);
     let event = event_of(&scene.gateway, &scene.who, "work").await;
-    assert_eq!(event["outcome"]["status"], "success");
-    assert_eq!(event["governance"]["dlp_result"], "redacted");
+    has!(event, "/outcome/status": "success", "/governance/dlp_result": "redacted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -209,8 +207,7 @@ async fn a_client_that_closes_the_stream_cancels_the_call() {
 
     scene.upstream.wait_for_closed(1).await;
     let event = event_of(&scene.gateway, &scene.who, "work").await;
-    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
-    assert_eq!(event["outcome"]["error_code"], "upstream_error", "{event}");
+    has!(event, "/outcome/executed": "unknown", "/outcome/error_code": "upstream_error");
     assert_free(&scene).await;
 }
 

@@ -74,9 +74,8 @@ async fn a_stream_ends_with_an_error_of_its_token_or_a_goodbye_of_its_node() {
     gateway.terminate();
     let goodbye = next(&mut kept).await.expect("a goodbye");
 
-    assert_eq!(goodbye["id"], 7);
-    assert_eq!(goodbye["result"]["resultType"], "complete");
-    assert_eq!(goodbye["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
+    has!(goodbye, "/id": 7, "/result/resultType": "complete",
+        "/result/_meta/io.modelcontextprotocol~1subscriptionId": 7);
     assert_eq!(next(&mut kept).await, None);
     assert_eq!(gateway.ended(), Some(0));
 }

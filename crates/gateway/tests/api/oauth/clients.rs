@@ -119,9 +119,8 @@ fn log_in(site: &mut Site, browser: &Chromium, until: &str) {
 /// Fails unless the newest of so many calls names its client.
 async fn assert_named(site: &Site, calls: usize, client: &str) {
     let event = site.events("mcp.invocation", calls).await.pop().unwrap();
-    assert_eq!(event["actor"]["id"], *site.ana, "{event}");
-    assert_eq!(event["actor"]["client"]["kind"], "registered", "{event}");
-    assert_eq!(event["detached"]["label"], client, "{event}");
+    has!(event, "/actor/id": *site.ana, "/actor/client/kind": "registered",
+        "/detached/label": client);
 }
 
 /// A program that gets in by a browser, and the name that it registers.

@@ -5,7 +5,7 @@ use super::{
     client::{Client, hidden, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 
@@ -30,10 +30,8 @@ async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
     let own = site.gateway.delete(&site.ana_with(&tokens.access), &path).await;
     let withdrawn = site.gateway.delete(&admin, &path).await.ok();
 
-    assert_eq!(consent["client"]["name"], "App");
-    assert_eq!(consent["endpoint"], "/mcp");
-    assert_eq!(consent["principal_id"], *site.ana);
-    assert_eq!(consent["principal_name"], "Ana");
+    has!(consent, "/client/name": "App", "/endpoint": "/mcp", "/principal_id": *site.ana,
+        "/principal_name": "Ana");
     assert_eq!(others.at("/data/items/0"), &serde_json::Value::Null);
     assert_eq!((refused.status.as_u16(), own.status.as_u16()), (404, 404));
     assert_eq!(withdrawn.at("/data/tokens_revoked"), 2);

@@ -176,8 +176,7 @@ async fn a_client_is_known_by_its_document_which_is_fetched_once() {
     assert_eq!(documents.asked.load(Ordering::SeqCst), 1);
     Tokens::of(&client.token(&client.refresh(&tokens.refresh)).await);
     let event = site.events("consent.given", 1).await.remove(0);
-    assert_eq!(event["actor"]["client"]["id"], client.id);
-    assert_eq!(event["actor"]["client"]["kind"], "metadata_document");
+    has!(event, "/actor/client/id": client.id, "/actor/client/kind": "metadata_document");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,12 +41,10 @@ async fn a_person_lets_a_client_call_a_tool() {
     let to = led_to(&back);
     let back = returned(&back);
     assert_eq!(to.host_str(), Some("app.example"));
-    assert_eq!(back["state"], "a state & more");
-    assert_eq!(back["iss"], site.gateway.url());
+    has!(back, "/state": "a state & more", "/iss": site.gateway.url());
     let granted = client.token(&client.exchange(&back["code"])).await;
     let tokens = Tokens::of(&granted);
-    assert_eq!(granted.at("/token_type"), "Bearer");
-    assert_eq!(granted.at("/scope"), "mcps:invoke mcps:read");
+    has!(granted, "/token_type": "Bearer", "/scope": "mcps:invoke mcps:read");
     assert_eq!(granted.header("cache-control"), "no-store");
     assert!(granted.headers.contains_key("x-request-id"));
     assert!(tokens.access.starts_with("mcp_live_") && tokens.refresh.starts_with("mcp_refresh_"));
@@ -60,8 +58,7 @@ async fn a_person_lets_a_client_call_a_tool() {
     .await
     .ok();
     let event = site.events("mcp.invocation", 1).await.remove(0);
-    assert_eq!(event["actor"]["client"]["kind"], "registered");
-    assert_eq!(event["detached"]["label"], "App");
+    has!(event, "/actor/client/kind": "registered", "/detached/label": "App");
 }
 
 #[tokio::test(flavor = "multi_thread")]

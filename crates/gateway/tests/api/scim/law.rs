@@ -117,10 +117,8 @@ async fn the_server_tells_what_it_does() {
     let site = Site::start().await;
 
     let config = site.get("ServiceProviderConfig").await.ok();
-    assert_eq!(config.at("/patch/supported"), true);
-    assert_eq!(config.at("/bulk/supported"), false);
-    assert_eq!(config.at("/filter/maxResults"), 200);
-    assert_eq!(config.at("/etag/supported"), true);
+    has!(config, "/patch/supported": true, "/bulk/supported": false, "/filter/maxResults": 200,
+        "/etag/supported": true);
     let bulk =
         json!({"schemas": [], "Operations": [{"method": "POST", "path": "/People", "data": {}}]});
     assert_eq!(error(&site.scim(Method::POST, "Bulk", bulk).await).0, 501);

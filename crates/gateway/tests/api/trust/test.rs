@@ -88,13 +88,10 @@ fn a_jwt_that_would_be_accepted_is_told_with_its_rule_and_subject() {
     let told = scene.test_jwt("", &["--jwt-file", &file.to_string_lossy()]);
 
     assert_eq!((&shown["accepted"], &shown["check"]), (&json!(true), &Value::Null), "{shown}");
-    assert_eq!(shown["signature"], "verified");
-    assert_eq!(shown["subject"]["rule"], "jobs");
-    assert_eq!(shown["subject"]["who"]["principal"], scene.service.as_str());
-    assert_eq!(shown["subject"]["scopes"], "mcps:read");
-    assert_eq!(shown["subject"]["max_ttl_seconds"], 900);
-    assert_eq!(shown["subject"]["single_use"], true);
-    assert_eq!(shown["claims"]["repository_id"], "821093847");
+    has!(shown, "/signature": "verified", "/subject/rule": "jobs",
+        "/subject/who/principal": scene.service.as_str(), "/subject/scopes": "mcps:read",
+        "/subject/max_ttl_seconds": 900, "/subject/single_use": true,
+        "/claims/repository_id": "821093847");
     assert_eq!(shown["other_claims"], json!(["client_id"]), "named without their values");
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(told.out.contains("rule        jobs: matches"), "{}", told.out);

@@ -242,8 +242,7 @@ async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
     let events = gateway.get(&who, "/v1/audit/events?type=token.revoked").await;
     assert_eq!(members(&events, "type"), ["token.revoked"]);
     let event = &items(&events)[0];
-    assert_eq!(event["target"]["id"], other.token_id.as_str());
-    assert_eq!(event["actor"]["id"], who.id.as_str());
+    has!(event, "/target/id": other.token_id.as_str(), "/actor/id": who.id.as_str());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,8 +327,7 @@ async fn a_token_that_runs_out_while_it_is_known_is_refused() {
 
     let refused = until(|| gateway.get(&brief, "/v1/mcps"), |answer| answer.status == 401).await;
 
-    assert_eq!(refused.code(), "token_expired");
-    assert_eq!(refused.at("/error/details/expired_at"), &json!(soon));
+    has!(refused, "/error/code": "token_expired", "/error/details/expired_at": soon);
     let told = refused.at("/meta/timestamp").as_str().unwrap();
     assert!(Timestamp::parse_rfc3339(told).unwrap() >= soon, "{told}");
 }

@@ -114,18 +114,15 @@ async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
     assert_eq!((&record["effect"], &record["status"]), (&json!("forbid"), &json!("active")));
     assert_eq!((&record["severity"], &record["phase"]), (&json!("high"), &json!("request")));
     assert_eq!(record["priority"].to_string(), "7");
-    assert_eq!(record["reason"], "Services do not write notes");
-    assert_eq!(record["description"], "Notes are for people.");
-    assert_eq!(record["tags"], json!(["notes", "writes"]));
-    assert_eq!(record["origin"]["path"], "policies/test.cedar");
+    has!(record, "/reason": "Services do not write notes", "/description": "Notes are for people.",
+        "/tags": ["notes", "writes"], "/origin/path": "policies/test.cedar");
     assert_eq!(record["origin"]["line"].to_string(), "5");
     assert_eq!((&record["builtin"], &record["validation"]["valid"]), (&json!(false), &json!(true)));
     assert!(record["source"].as_str().unwrap().starts_with("@id(\"no-notes\")"), "{record}");
     let note = json!({"title": "a", "text": "b"});
     let denied = gateway.invoke(&who, "sample:create_note", note).await;
-    assert_eq!(denied.refusal(), (403, "policy_denied"));
-    assert_eq!(denied.at("/error/details/policy"), "no-notes");
-    assert_eq!(denied.at("/error/details/reason"), "Services do not write notes");
+    has!(denied, 403 "policy_denied", "/error/details/policy": "no-notes",
+        "/error/details/reason": "Services do not write notes");
     let event = gateway.event(&who, denied.event_id()).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap();
     assert_eq!(record["version"], version);
@@ -241,8 +238,7 @@ async fn two_policies_of_one_name_are_refused() {
 
     let failed = set_read(&gateway, &who, "failed").await;
     let error = failed.at("/data/policy_set/last_reload/errors/0");
-    assert_eq!(error["path"], "twice.cedar", "{error}");
-    assert_eq!(error["policy"], "base", "{error}");
+    has!(error, "/path": "twice.cedar", "/policy": "base");
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
 }
 
@@ -295,8 +291,7 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     let error = record.at("/data/validation/errors/0").to_string();
     assert!(error.contains("other:a"), "{}", record.text);
     let call = gateway.invoke(&who, "other:a", json!({"limit": "5"})).await;
-    assert_eq!(call.status, 403);
-    assert_eq!(call.at("/governance/policy"), "policy-error");
+    has!(call, 403, "/governance/policy": "policy-error");
     assert_eq!(gateway.invoke(&who, "other:b", json!({})).await.status, 200);
 }
 

@@ -51,9 +51,7 @@ async fn a_set_that_does_not_do_what_a_case_expects_is_not_taken() {
     let refused = set_read(&gateway, &who, "failed").await;
 
     let error = refused.at("/data/policy_set/last_reload/errors/0");
-    assert_eq!(error["path"], "tests/lists.yaml", "{error}");
-    assert_eq!(error["line"], 4, "{error}");
-    assert_eq!(error["code"], "test_failed");
+    has!(error, "/path": "tests/lists.yaml", "/line": 4, "/code": "test_failed");
     for part in ["`many`", "expected `deny`, got `allow`"] {
         assert!(error["message"].as_str().unwrap().contains(part), "{error}");
     }
@@ -107,8 +105,7 @@ async fn cases_of_a_starting_node_are_run_when_the_tools_are_known() {
     let failed = |it: &Answer| it.at("/data/policy_set/tests/failed") == 1;
     let told = until(|| set(&gateway, &who), failed).await;
 
-    assert_eq!(told.at("/data/policy_set/tests/passed"), 1);
-    assert_eq!(told.at("/data/policy_set/tests/failures/0/line"), 4, "{}", told.text);
+    has!(told, "/data/policy_set/tests/passed": 1, "/data/policy_set/tests/failures/0/line": 4);
     assert_eq!(list(&gateway, &who, 50).await.status, 403);
 }
 

@@ -47,8 +47,7 @@ async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
     let gone = gateway.get(&who, "/v1/policies/short").await;
     assert_eq!(gone.refusal(), (404, "not_found"));
     let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await.ok();
-    assert_eq!(kept.at("/data/version"), version.as_str());
-    assert_eq!(kept.at("/data/reason"), "Lists are short");
+    has!(kept, "/data/version": version.as_str(), "/data/reason": "Lists are short");
     assert!(kept.at("/data/source").as_str().unwrap().contains("limit > 10"), "{}", kept.text);
     for path in ["short?version=sha256:00", "base?version=short"] {
         assert_eq!(gateway.get(&who, &format!("/v1/policies/{path}")).await.status, 404, "{path}");
@@ -69,8 +68,7 @@ async fn the_log_says_what_changed_and_what_was_not_taken() {
     let changes = list_of(&gateway, &who, "policy.changed", "").await;
     assert_eq!(changes.len(), 1, "{changes:?}");
     let change = &changes[0]["detached"]["change"];
-    assert_eq!(change["added"], json!(["shorter"]));
-    assert_eq!(change["removed"], json!(["short"]));
+    has!(change, "/added": ["shorter"], "/removed": ["short"]);
     assert_eq!(&change["previous"], before.at("/data/policy_set/version"));
     let error = &failures.last().unwrap()["detached"]["reload"]["errors"][0];
     assert_eq!(error["path"], "test.cedar", "{failures:?}");

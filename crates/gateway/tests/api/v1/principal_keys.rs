@@ -44,9 +44,7 @@ async fn an_admin_registers_lists_and_removes_keys() {
     let second = json!({ "jwk": serde_json::from_str::<Value>(P256).unwrap() });
     gateway.post(&admin, &path, &second.to_string()).await.ok();
 
-    assert_eq!(added.at("/data/id"), THUMBPRINT);
-    assert_eq!(added.at("/data/jwk"), &jwk());
-    assert_eq!(added.at("/data/last_used_at"), &Value::Null);
+    has!(added, "/data/id": THUMBPRINT, "/data/jwk": jwk(), "/data/last_used_at": null);
     assert_framed(&added, "added");
     // In PEM it is the same key, which is there.
     assert_eq!(again.at("/data/id"), THUMBPRINT, "{}", again.text);
@@ -124,8 +122,7 @@ async fn a_service_account_registers_no_key_of_one_that_may_do_more() {
     let more = gateway.post(&root, &keys_of(&ci), &body).await;
     let less = gateway.post(&root, &keys_of(&reader), &body).await;
 
-    assert_eq!(more.refusal(), (400, "invalid_scope"));
-    assert_eq!(more.at("/error/details/scope"), "mcps:invoke");
+    has!(more, 400 "invalid_scope", "/error/details/scope": "mcps:invoke");
     assert_eq!(less.status, 200, "{}", less.text);
     assert!(items(&gateway.get(&admin, &keys_of(&ci)).await.ok()).is_empty(), "nothing is kept");
     let query = "/v1/audit/events?type=principal.key_added";

@@ -169,8 +169,7 @@ async fn a_failed_login_of_somebody_that_the_issuer_signed_for_is_recorded() {
         |answer| answer.at("/data/items").as_array().is_some_and(|all| !all.is_empty()),
     );
     let found = found.await;
-    assert_eq!(found.at("/data/items/0/actor/auth/method"), "oidc");
-    assert_eq!(found.at("/data/items/0/actor/id"), &Value::Null);
+    has!(found, "/data/items/0/actor/auth/method": "oidc", "/data/items/0/actor/id": null);
 }
 
 #[tokio::test(flavor = "multi_thread")]

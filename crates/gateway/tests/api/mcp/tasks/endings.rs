@@ -33,9 +33,8 @@ async fn a_call_that_people_denied_ends_its_task_for_good() {
         assert!(text.contains("was denied"), "{text}");
     }
     let event = events(&scene.gateway, &scene.who, first.header("x-request-id")).await.remove(0);
-    assert_eq!(event["type"], "mcp.invocation");
-    assert_eq!(event["outcome"]["status"], "denied");
-    assert_eq!(event["governance"]["policy"], "payouts");
+    has!(event, "/type": "mcp.invocation", "/outcome/status": "denied",
+        "/governance/policy": "payouts");
     assert_replayed(&scene, &admin, &again).await;
     assert!(scene.upstream.calls().is_empty());
 }

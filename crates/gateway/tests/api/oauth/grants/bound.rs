@@ -32,8 +32,7 @@ impl TokenDesk {
 /// The members `access_token` and `refresh_token` of tokens that are bound.
 #[track_caller]
 fn pair(answer: &Answer) -> (String, String) {
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(answer.at("/data/token_type"), "DPoP");
+    has!(answer, 200, "/data/token_type": "DPoP");
     let text = |name: &str| answer.at(name).as_str().unwrap().to_owned();
     (text("/data/access_token"), text("/data/refresh_token"))
 }
@@ -77,8 +76,7 @@ async fn what_a_login_with_a_proof_gives_is_worth_nothing_without_the_key() {
     let bare = REFRESH.ask(&site, &refresh, None).await;
     assert_eq!(bare.refusal(), (401, "invalid_token"), "{}", bare.text);
     let stolen = REFRESH.ask(&site, &refresh, Some(&REFRESH.proof(&other))).await;
-    assert_eq!(stolen.refusal(), (401, "invalid_dpop_proof"), "{}", stolen.text);
-    assert_eq!(stolen.at("/error/details/check"), "key", "{}", stolen.text);
+    has!(stolen, 401 "invalid_dpop_proof", "/error/details/check": "key");
     let hashed =
         key.sign(&key.header(), &claims_of("GET", &format!("{PUBLIC}{}", REFRESH.0), &refresh));
     let method = REFRESH.ask(&site, &refresh, Some(&hashed)).await;

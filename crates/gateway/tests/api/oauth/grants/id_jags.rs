@@ -40,17 +40,14 @@ async fn an_id_jag_lets_its_client_act_for_a_person() {
 
     let token = site.by_id_jag(&json!({})).await;
 
-    assert_eq!(token.status, 200, "{}", token.text);
-    assert_eq!(token.at("/token_type"), "Bearer");
-    assert_eq!(token.at("/scope"), "mcps:invoke mcps:read");
-    assert_eq!(token.at("/resource"), &json!(format!("{PUBLIC}/mcp")));
+    has!(token, 200, "/token_type": "Bearer", "/scope": "mcps:invoke mcps:read",
+        "/resource": format!("{PUBLIC}/mcp"));
     assert_eq!(token.at("/refresh_token"), &Value::Null, "the issuer is asked again instead");
     let person = site.with_token(&token);
     let call = site.gateway.invoke(&person, "sample:list_items", json!({})).await.ok();
     let event = site.gateway.event(&site.admin, call.event_id()).await.ok();
-    assert_eq!(event.at("/data/actor/client/id"), AGENT, "{}", event.text);
-    assert_eq!(event.at("/data/actor/auth"), &json!({ "method": "oidc", "trust": "apps" }));
-    assert_eq!(event.at("/data/actor/type"), "user");
+    has!(event, "/data/actor/client/id": AGENT,
+        "/data/actor/auth": { "method": "oidc", "trust": "apps" }, "/data/actor/type": "user");
     let issued = site.events("token.issued").await;
     assert_eq!(issued[0]["actor"]["client"]["id"], AGENT, "{}", issued[0]);
     // The same person as at a login by the other rule of the issuer.

@@ -66,8 +66,7 @@ async fn an_org_has_a_hundred_holds_in_force_and_they_are_listed_in_pages() {
 
     let refused = lay().await;
 
-    assert_eq!(refused.refusal(), (409, "conflict"));
-    assert_eq!(refused.at("/error/details/reason"), "too_many_holds");
+    has!(refused, 409 "conflict", "/error/details/reason": "too_many_holds");
     let local = ["audit", "hold", "add", "--org", "acme", "--reason", "case"];
     let (_, told) = failure(&gateway, &local).await;
     assert!(told.contains("100 in force"), "{told}");

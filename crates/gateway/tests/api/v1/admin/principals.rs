@@ -27,8 +27,7 @@ async fn people_and_programs_are_made_listed_and_changed() {
     let body = json!({"name": "deploys", "scopes": "mcps:read mcps:invoke", "groups": null});
     let changed = patch(&gateway, &admin, &path, Some(got.header("etag")), &body).await.ok();
 
-    assert_eq!(changed.at("/data/name"), "deploys");
-    assert_eq!(changed.at("/data/scopes"), "mcps:invoke mcps:read");
+    has!(changed, "/data/name": "deploys", "/data/scopes": "mcps:invoke mcps:read");
     assert_eq!(
         (changed.at("/data/groups"), changed.at("/data/disabled")),
         (&json!([]), &json!(false))

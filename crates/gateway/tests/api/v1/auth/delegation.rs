@@ -40,8 +40,7 @@ async fn who_may_act_for_whom_is_the_rules_to_say() {
     let oneself = it.exchange(&access, &json!({"subject_token": it.person("ana", &[])})).await;
 
     for refused in [jwt, token] {
-        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
-        assert_eq!(refused.at("/error/details/policy"), "token-scopes");
+        has!(refused, 403 "insufficient_scope", "/error/details/policy": "token-scopes");
         assert!(refused.header("www-authenticate").contains("insufficient_scope"));
     }
     assert_eq!(permitted.at("/data/principal/via"), it.agent.as_str(), "{}", permitted.text);

@@ -21,20 +21,16 @@ async fn a_job_without_a_secret_gets_a_short_token_that_works_and_is_recorded() 
     assert_eq!(answer.header("x-ratelimit-resource"), "requests");
     let data = answer.at("/data");
     assert!(text(&answer, "/data/access_token").starts_with("svc_live_"));
-    assert_eq!(data["token_type"], "Bearer");
-    assert_eq!(data["expires_in"], 600);
-    assert_eq!(data["scope"], "mcps:invoke mcps:read");
-    assert_eq!(data["org_id"], it.org.as_str());
-    assert_eq!(data["principal"], json!({"type": "service", "id": it.ci, "via": null}));
-    assert_eq!(data["label"], "nightly-deploy");
+    has!(data, "/token_type": "Bearer", "/expires_in": 600, "/scope": "mcps:invoke mcps:read",
+        "/org_id": it.org.as_str(), "/principal": {"type": "service", "id": it.ci, "via": null},
+        "/label": "nightly-deploy");
     assert_eq!(data.get("refresh_token"), None, "services exchange again");
     let token = text(&answer, "/data/access_token");
     list_items(&it.gateway, &token).await.ok();
     let events = get(&it.gateway, &token, "/v1/audit/events?type=token.issued").await;
     let event = &items(&events)[0];
-    assert_eq!(event["target"]["id"], data["token_id"]);
-    assert_eq!(event["actor"]["auth"], json!({"method": "oidc", "trust": "ci"}));
-    assert_eq!(event["actor"]["id"], it.ci.as_str());
+    has!(event, "/target/id": data["token_id"], "/actor/auth": {"method": "oidc", "trust": "ci"},
+        "/actor/id": it.ci.as_str());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -47,8 +43,7 @@ async fn what_is_not_asked_for_has_defaults_and_what_is_asked_too_much_is_cut_or
     let beyond = it.exchange(&it.job(), &json!({"scope": "mcps:read policies:read"})).await;
     let unknown = it.exchange(&it.job(), &json!({"scope": "mcps:write"})).await;
 
-    assert_eq!(plain.at("/data/expires_in"), 900);
-    assert_eq!(plain.at("/data/scope"), "mcps:invoke mcps:read");
+    has!(plain, "/data/expires_in": 900, "/data/scope": "mcps:invoke mcps:read");
     assert_eq!(greedy.at("/data/expires_in"), 1800, "the rule's max_ttl");
     assert_eq!(endless.refusal(), (400, "invalid_request"));
     assert_eq!(beyond.refusal(), (400, "invalid_scope"), "the service account may not");
@@ -183,8 +178,7 @@ async fn without_the_issuers_keys_the_answer_is_come_back_later() {
 
     let answer = it.exchange(&job, &Value::Null).await;
 
-    assert_eq!(answer.refusal(), (503, "unavailable"));
-    assert_eq!(answer.at("/error/details/reason"), "issuer_keys");
+    has!(answer, 503 "unavailable", "/error/details/reason": "issuer_keys");
     assert!(answer.header("retry-after").parse::<u64>().unwrap() > 0);
 }
 
@@ -204,8 +198,7 @@ async fn a_person_is_made_at_the_first_login_and_has_todays_role() {
     let other = it.logged_in("bob", &[]).await;
 
     assert!(text(&first, "/data/access_token").starts_with("mcp_live_"));
-    assert_eq!(first.at("/data/expires_in"), 3600);
-    assert_eq!(first.at("/data/principal/type"), "user");
+    has!(first, "/data/expires_in": 3600, "/data/principal/type": "user");
     let scope = text(&first, "/data/scope");
     assert!(!scope.contains("admin") && !scope.contains("audit:export"), "{scope}");
     assert_eq!(admin.at("/data/scope"), "admin audit:read");
@@ -227,8 +220,7 @@ async fn many_first_logins_at_once_make_one_person() {
     let answers = futures_util::future::join_all(logins).await;
 
     for answer in &answers {
-        assert_eq!(answer.status, 200, "{}", answer.text);
-        assert_eq!(answer.at("/data/principal/id"), answers[0].at("/data/principal/id"));
+        has!(answer, 200, "/data/principal/id": answers[0].at("/data/principal/id"));
     }
 }
 
@@ -275,14 +267,12 @@ async fn a_token_buys_a_narrower_one_and_never_a_wider_or_longer_one() {
     let long = ask(json!({"expires_in": 400 * 86_400})).await;
     let wide = ask(json!({"scope": "mcps:read admin"})).await;
 
-    assert_eq!(narrow.at("/data/scope"), "mcps:read");
-    assert_eq!(narrow.at("/data/expires_in"), 60);
+    has!(narrow, "/data/scope": "mcps:read", "/data/expires_in": 60);
     assert_eq!(plain.at("/data/scope"), "audit:read mcps:invoke mcps:read", "export by name only");
     let principal = json!({"type": "service", "id": parent.id, "via": null});
     assert_eq!(plain.at("/data/principal"), &principal);
     assert_eq!(plain.at("/data/expires_at"), long.at("/data/expires_at"), "the parent's rest");
-    assert_eq!(wide.refusal(), (400, "invalid_scope"));
-    assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
+    has!(wide, 400 "invalid_scope", "/error/details": {"scope": "admin"});
     let child = text(&narrow, "/data/access_token");
     let again = exchange(&gateway, &child, &json!({"scope": "mcps:invoke"})).await;
     assert_eq!(again.refusal(), (400, "invalid_scope"), "what is gone does not come back");

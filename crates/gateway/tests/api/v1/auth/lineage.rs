@@ -126,8 +126,7 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     let twice = it.exchange(&second, &json!({"subject_token": passed_on})).await;
 
     let chain = json!({"sub": other, "act": {"sub": one}});
-    assert_eq!(twice.at("/data/principal/via"), other.as_str(), "{}", twice.text);
-    assert_eq!(twice.at("/data/principal/act"), &chain);
+    has!(twice, "/data/principal/via": other.as_str(), "/data/principal/act": chain);
     let token = text(&twice, "/data/access_token");
     let invoked = list_items(&it.gateway, &token).await.ok();
     let path = format!("/v1/audit/events/{}", invoked.event_id());

@@ -21,9 +21,8 @@ async fn a_refresh_token_buys_the_next_pair_and_the_access_token_lives_on() {
 
     let (second, next) = pair(&answer);
     assert_framed(&answer, "refresh");
-    assert_eq!(answer.at("/data/expires_in"), 3600);
-    assert_eq!(answer.at("/data/principal/type"), "user");
-    assert_eq!(answer.at("/data/scope"), "mcps:invoke mcps:read providers:read providers:write");
+    has!(answer, "/data/expires_in": 3600, "/data/principal/type": "user",
+        "/data/scope": "mcps:invoke mcps:read providers:read providers:write");
     assert!(next != refresh && second != first);
     assert_eq!((it.status(&first).await, it.status(&second).await), (200, 200));
     pair(&it.refresh(&next).await);
@@ -121,8 +120,7 @@ async fn a_refresh_may_narrow_and_not_widen_and_the_next_has_all_again() {
     let narrow = refreshed(&it, &refresh, &json!({"scope": "mcps:read"})).await;
     let whole = it.refresh(&text(&narrow, "/data/refresh_token")).await;
 
-    assert_eq!(wide.refusal(), (400, "invalid_scope"));
-    assert_eq!(wide.at("/error/details"), &json!({"scope": "admin"}));
+    has!(wide, 400 "invalid_scope", "/error/details": {"scope": "admin"});
     assert_eq!(narrow.at("/data/scope"), "mcps:read");
     assert_eq!(narrow.at("/data/expires_in"), 600, "as long as the login asked for");
     assert_eq!(whole.at("/data/scope"), "audit:read mcps:read");

@@ -40,9 +40,7 @@ async fn a_key_is_tried_kept_and_used_for_its_owner_only() {
     assert_eq!(mine.at("/data/owner"), &json!({"type": "user", "id": ana.id}));
     assert_eq!(orgs.at("/data/owner"), &json!({"type": "org", "id": org}));
     for answer in [&mine, &orgs] {
-        assert_eq!(answer.at("/data/status"), "connected");
-        assert_eq!(answer.at("/data/auth/type"), "api_key");
-        assert_eq!(answer.at("/data/tools"), 1);
+        has!(answer, "/data/status": "connected", "/data/auth/type": "api_key", "/data/tools": 1);
         assert!(!answer.text.contains(KEY) && !answer.text.contains(OTHER));
     }
     for (who, key) in [(&ana, KEY), (&ben, OTHER), (&admin, OTHER)] {
@@ -120,8 +118,7 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
 
     let refused = give(&gateway, &who, KEY).await;
 
-    assert_eq!(refused.refusal(), (400, "invalid_request"));
-    assert_eq!(refused.at("/error/details/reason"), "rejected_by_provider");
+    has!(refused, 400 "invalid_request", "/error/details/reason": "rejected_by_provider");
     assert!(!refused.text.contains(KEY));
     let all = gateway.get(&who, "/v1/providers?status=pending,connected,needs_auth,error").await;
     assert!(items(&all).is_empty(), "{}", all.text);
@@ -137,9 +134,8 @@ async fn a_key_that_the_provider_refuses_is_not_kept_and_the_one_before_stays() 
     assert_eq!(headers["x-key"], format!("key={KEY}"));
     server.fail(Some(StatusCode::UNAUTHORIZED));
     let call = gateway.invoke(&who, "keyed:a", json!({})).await;
-    assert_eq!(call.refusal(), (409, "provider_auth_required"));
-    assert_eq!(call.at("/error/details/connect"), "/v1/providers/keyed/connect");
-    assert_eq!(call.at("/error/details/executed"), "no");
+    has!(call, 409 "provider_auth_required",
+        "/error/details/connect": "/v1/providers/keyed/connect", "/error/details/executed": "no");
     let listed = || gateway.get(&who, "/v1/providers");
     until(listed, |answer| members(answer, "status") == ["needs_auth"]).await;
     let tools = gateway.get(&who, "/v1/mcps").await;
@@ -237,8 +233,7 @@ async fn a_provider_without_credentials_is_there_until_it_is_disconnected() {
     let all = gateway.get(&user, "/v1/providers").await;
     let id = members(&all, "id")[0].to_owned();
     let refresh = gateway.post(&admin, &format!("/v1/providers/{id}/refresh"), "").await;
-    assert_eq!(refresh.refusal(), (409, "not_refreshable"));
-    assert_eq!(refresh.at("/error/details/auth_type"), "none");
+    has!(refresh, 409 "not_refreshable", "/error/details/auth_type": "none");
 
     let forbidden = delete(&gateway, &user, &id).await;
     let gone = delete(&gateway, &admin, &id).await;

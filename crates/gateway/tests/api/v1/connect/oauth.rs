@@ -33,11 +33,9 @@ async fn a_user_connects_calls_and_disconnects() {
     assert_eq!(done.status, 200, "{}", done.text);
     let record = done.at("/data");
     assert_eq!((&record["id"], &record["status"]), (&json!(id), &json!("connected")));
-    assert_eq!(record["auth"]["scopes"], json!(["read"]));
-    assert_eq!(record["auth"]["refreshable"], true);
+    has!(record, "/auth/scopes": ["read"], "/auth/refreshable": true);
     assert!(record["auth"]["expires_at"].is_string() && record["connected_at"].is_string());
-    assert_eq!(record["account"], json!({"id": "583231", "name": "octocat"}));
-    assert_eq!(record["tools"], 1);
+    has!(record, "/account": {"id": "583231", "name": "octocat"}, "/tools": 1);
     let call = scene.whoami(who).await;
     assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
     let again = scene.connect(who, &json!({ "confirm": code })).await;
@@ -51,8 +49,7 @@ async fn a_user_connects_calls_and_disconnects() {
     assert_eq!(kinds, "provider.connect_started provider.connected provider.disconnected");
     for event in &events {
         assert_eq!((&event["actor"]["id"], &event["target"]["id"]), (&json!(who.id), &json!(id)));
-        assert_eq!(event["target"]["credential"], "own");
-        assert_eq!(event["detached"]["connection"]["slug"], "saas");
+        has!(event, "/target/credential": "own", "/detached/connection/slug": "saas");
     }
 }
 
@@ -262,8 +259,7 @@ async fn to_connect_again_keeps_the_id_and_the_old_credentials_until_the_new_one
     assert_eq!(begun.at("/data/provider/status"), "connected");
     assert_eq!(meanwhile.at("/result/account"), "octocat");
     assert_eq!(text(&done, "/data/id"), text(&first, "/data/id"));
-    assert_eq!(done.at("/data/account/name"), "hubot");
-    assert_eq!(done.at("/data/auth/scopes"), &json!(["write"]));
+    has!(done, "/data/account/name": "hubot", "/data/auth/scopes": ["write"]);
     assert_eq!(scene.whoami(who).await.at("/result/account"), "hubot");
     assert_eq!(scene.saas.foreign(), Vec::<String>::new(), "sessions are not shared");
     for scopes in [json!(["admin"]), json!(["read", "x y"]), json!("read"), json!([7])] {

@@ -69,9 +69,8 @@ async fn a_refused_token_is_renewed_once_and_the_call_is_made() {
     assert_eq!((renewals(&scene), scene.saas.calls().len()), (1, 9), "one renewal, no call twice");
     scene.saas.end_all("octocat");
     let lost = scene.whoami(who).await;
-    assert_eq!(lost.refusal(), (409, "provider_auth_required"));
-    assert_eq!(lost.at("/error/details/provider_id"), &json!(id));
-    assert_eq!(lost.at("/error/details/executed"), "no");
+    has!(lost, 409 "provider_auth_required", "/error/details/provider_id": id,
+        "/error/details/executed": "no");
     let asked = renewals(&scene);
     let still = scene.whoami(who).await;
     assert_eq!((still.code(), renewals(&scene)), ("provider_auth_required", asked));
@@ -114,8 +113,7 @@ async fn without_a_refresh_token_there_is_nothing_to_refresh_with() {
 
     let answer = refresh(&scene, &text(&done, "/data/id")).await;
 
-    assert_eq!(answer.refusal(), (409, "not_refreshable"));
-    assert_eq!(answer.at("/error/details/auth_type"), "oauth2");
+    has!(answer, 409 "not_refreshable", "/error/details/auth_type": "oauth2");
 }
 
 #[tokio::test(flavor = "multi_thread")]

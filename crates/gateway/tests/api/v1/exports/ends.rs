@@ -87,8 +87,7 @@ async fn a_file_on_another_node_is_said_to_be_there() {
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
 
     assert_eq!((answered, &data["status"]), (200, &json!("ready")));
-    assert_eq!(file.refusal(), (503, "unavailable"));
-    assert_eq!(file.at("/error/details/reason"), "file_elsewhere");
+    has!(file, 503 "unavailable", "/error/details/reason": "file_elsewhere");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -226,9 +225,8 @@ async fn an_org_that_has_its_exports_is_told_when_there_is_room_again() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!(refused.refusal(), (429, "rate_limited"));
-    assert_eq!(refused.at("/error/details/resource"), "export_files");
-    assert_eq!(refused.at("/error/details/limit"), 2);
+    has!(refused, 429 "rate_limited", "/error/details/resource": "export_files",
+        "/error/details/limit": 2);
     assert!(refused.at("/error/details/retry_after").as_i64().unwrap() > 80_000);
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let ready = export(&gateway, &other, &json!({})).await;
@@ -252,8 +250,7 @@ async fn exports_are_refused_and_calls_are_not_while_little_is_free() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!(refused.refusal(), (503, "unavailable"), "{}", refused.text);
-    assert_eq!(refused.at("/error/details/reason"), "space");
+    has!(refused, 503 "unavailable", "/error/details/reason": "space");
     let call = json!({"title": "a", "text": "b"});
     assert_eq!(gateway.invoke(&who, "sample:create_note", call).await.status, 200);
 }

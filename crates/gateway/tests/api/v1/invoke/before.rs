@@ -22,13 +22,11 @@ async fn a_token_without_the_scope_is_denied_by_token_scopes() {
         let answer = scene.gateway.post(&reader, path, body).await;
 
         let event = check(&scene.gateway, &reader, &answer, ending).await;
-        assert_eq!(answer.at("/governance/policy"), "token-scopes");
-        assert_eq!(answer.at("/governance/dlp_result"), "skipped");
-        assert_eq!(answer.at("/error/details/policy"), "token-scopes");
-        assert_eq!(answer.at("/error/details/required_scope"), "mcps:invoke");
+        has!(answer, "/governance/policy": "token-scopes", "/governance/dlp_result": "skipped",
+            "/error/details/policy": "token-scopes",
+            "/error/details/required_scope": "mcps:invoke");
         assert!(answer.header("www-authenticate").contains("insufficient_scope"));
-        assert_eq!(event["actor"]["id"], reader.id.as_str());
-        assert_eq!(event["actor"]["token_id"], reader.token_id.as_str());
+        has!(event, "/actor/id": reader.id.as_str(), "/actor/token_id": reader.token_id.as_str());
     }
     assert!(scene.upstream.calls().is_empty());
 }
@@ -148,8 +146,7 @@ async fn the_eleventh_invocation_of_a_free_org_is_limited_and_recorded() {
     let limited = answers.iter().find(|answer| answer.status == 429).expect("a limit");
 
     check(&scene.gateway, &who, limited, ending).await;
-    assert_eq!(limited.at("/error/details/resource"), "invocations");
-    assert_eq!(limited.at("/error/details/limit"), 10);
+    has!(limited, "/error/details/resource": "invocations", "/error/details/limit": 10);
     assert_eq!(limited.header("x-ratelimit-resource"), "invocations");
     assert_eq!(scene.upstream.calls().len(), count(&answers, 200));
     // What is malformed or not visible costs no invocation and is told apart from the limit.

@@ -57,11 +57,9 @@ async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
     assert_eq!(replays.len(), 2);
     for (answer, replay) in answers.iter().zip(&replays) {
         assert_replayed(answer, &first);
-        assert_eq!(replay["target"]["id"], first.event_id());
-        assert_eq!(replay["target"]["type"], "audit_event");
-        assert_eq!(replay["actor"]["id"], scene.who.id.as_str());
-        assert_eq!(replay["request"]["id"], request_id(answer).as_str());
-        assert_eq!(replay["request"]["idempotent"], true);
+        has!(replay, "/target/id": first.event_id(), "/target/type": "audit_event",
+            "/actor/id": scene.who.id.as_str(), "/request/id": request_id(answer).as_str(),
+            "/request/idempotent": true);
         let outcome = json!({
             "status": "success", "http_status": 200, "error_code": null, "executed": "no",
         });
@@ -215,8 +213,7 @@ async fn a_call_that_never_reached_its_server_leaves_the_key_free() {
     let again = scene.keyed("k", "echo", json!({})).await;
 
     for answer in [&first, &again] {
-        assert_eq!(answer.refusal(), (502, "upstream_error"));
-        assert_eq!(answer.at("/error/details/executed"), "no", "{}", answer.text);
+        has!(answer, 502 "upstream_error", "/error/details/executed": "no");
         assert_eq!(answer.header("idempotency-replayed"), "");
     }
     assert_ne!(first.event_id(), again.event_id());

@@ -63,10 +63,7 @@ async fn a_notice_is_posted_to_its_webhook_and_holds_nothing_that_was_said() {
 
     scene.check(&answer, SUCCESS).await;
     let message = next(&received, "policy.notice").message();
-    assert_eq!(message["policy"], "told");
-    assert_eq!(message["decision"], "allow");
-    assert_eq!(message["tool"], "up:echo");
-    assert_eq!(message["principal_id"], scene.who.id.as_str());
-    assert_eq!(message["request_id"], *answer.at("/meta/request_id"));
+    has!(message, "/policy": "told", "/decision": "allow", "/tool": "up:echo",
+        "/principal_id": scene.who.id.as_str(), "/request_id": *answer.at("/meta/request_id"));
     assert!(!message.to_string().contains("sesame"));
 }

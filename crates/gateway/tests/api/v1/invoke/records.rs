@@ -76,19 +76,14 @@ async fn an_event_says_who_called_what_and_when() {
     let answer = scene.invoke("echo", json!({})).await;
 
     let event = scene.check(&answer, SUCCESS).await;
-    assert_eq!(event["type"], "mcp.invocation");
-    assert_eq!(event["schema"], 1);
-    assert_eq!(event["org_id"], scene.who.org.as_str());
-    assert_eq!(event["actor"]["type"], "service");
-    assert_eq!(event["actor"]["id"], scene.who.id.as_str());
-    assert_eq!(event["actor"]["token_id"], scene.who.token_id.as_str());
+    has!(event, "/type": "mcp.invocation", "/schema": 1, "/org_id": scene.who.org.as_str(),
+        "/actor/type": "service", "/actor/id": scene.who.id.as_str(),
+        "/actor/token_id": scene.who.token_id.as_str());
     assert!(event["actor"]["via"].is_null());
-    assert_eq!(event["target"]["type"], "mcp");
-    assert_eq!(event["target"]["id"], "up:echo");
+    has!(event, "/target/type": "mcp", "/target/id": "up:echo");
     assert_eq!(&event["target"]["version"], catalogue.at("/data/version"));
     assert_eq!(&event["target"]["provider_id"], catalogue.at("/data/provider_id"));
-    assert_eq!(event["target"]["credential"], "org");
-    assert_eq!(event["detached"]["source_ip"], "127.0.0.1");
+    has!(event, "/target/credential": "org", "/detached/source_ip": "127.0.0.1");
     let text = |name: &str| event[name].as_str().expect("a time");
     assert!(text("occurred_at") <= text("recorded_at"), "{event}");
     let place = event["sequence"].as_u64().expect("a place in the log");

@@ -59,8 +59,7 @@ async fn numbers_beyond_a_double_are_the_fault_of_whoever_sends_them() {
     }
     assert_eq!(scene.upstream.calls().len(), 0);
     let answer = scene.invoke("answers", json!({})).await;
-    assert_eq!(answer.refusal(), (502, "upstream_error"));
-    assert_eq!(answer.at("/error/details/reason"), "protocol_error");
+    has!(answer, 502 "upstream_error", "/error/details/reason": "protocol_error");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -77,8 +77,7 @@ async fn the_time_limit_covers_the_loading_of_a_draft() {
 
     let late = simulate(&gateway, &who, &slow(300)).await;
 
-    assert_eq!(late.status, 400, "{}", late.text);
-    assert_eq!(late.at("/error/details/violations/0/path"), "/options/timeout_ms");
+    has!(late, 400, "/error/details/violations/0/path": "/options/timeout_ms");
     until_long_work(&gateway, 0).await;
 }
 
