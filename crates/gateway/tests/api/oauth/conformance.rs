@@ -44,7 +44,7 @@ async fn every_scenario_of_the_suite_for_authorization_servers_is_played() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_is_an_authorization_server_as_the_suite_wants() {
-    let site = Site::start();
+    let site = Site::sampled();
     let browser = Chromium::start();
     sign_in(&site, &browser, "Sign out");
     for revision in REVISIONS {

@@ -24,7 +24,7 @@ impl Below {
         let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let public = format!("http://{}/portcullis", proxy.local_addr().unwrap());
         let address = format!("[server]\npublic_url = \"{public}/\"");
-        let site = Site::of(gateway().config(LINKS).config(&address).sample());
+        let site = Site::built(gateway().config(LINKS).config(&address).sample());
         let to = site.gateway.url().to_owned();
         let no_redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().no_proxy().redirect(no_redirects).build().unwrap();

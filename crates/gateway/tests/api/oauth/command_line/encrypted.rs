@@ -25,7 +25,7 @@ fn tls(folder: &Path) -> (String, PathBuf) {
 async fn a_person_logs_in_over_tls_once_its_private_authority_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let (tls, authority) = tls(folder.path());
-    let site = Site::of(gateway().config(LINKS).config(&tls).sample());
+    let site = Site::built(gateway().config(LINKS).config(&tls).sample());
     let url = site.gateway.url();
     let stranger = Laptop::of(&site);
     let browser = site.browser().await;

@@ -36,7 +36,7 @@ async fn what_is_left_out_of_a_grant_gives_no_more_than_what_is_named() {
     let site = Site::start();
     let key = Signer::new();
     let root = site.gateway.service(&site.ci.org, "mcps:read mcps:invoke admin");
-    let root = portcullis_testkit::Principal { org: site.ci.org.clone(), ..root };
+    let root = Principal { org: site.ci.org.clone(), ..root };
     let path = format!("/v1/principals/{}/keys", root.id);
     let jwk = json!({ "jwk": key.jwk() }).to_string();
     site.gateway.post(&site.admin, &path, &jwk).await.ok();
