@@ -11,7 +11,8 @@ fn narrow(builder: Builder) -> Builder {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_judged_soon_is_turned_away_and_all_that_is_answered_is_recorded() {
+async fn what_cannot_be_judged_soon_is_turned_away_early_and_all_that_is_answered_is_recorded() {
+    // What cannot be judged soon is turned away and all that is answered is recorded.
     let scene = scene_with(vec![tool("echo", Script::Echo)], "max_in_flight = 100", narrow).await;
 
     let all = join_all((0..CALLS).map(|_| scene.invoke("echo", json!({})))).await;
@@ -25,11 +26,8 @@ async fn what_cannot_be_judged_soon_is_turned_away_and_all_that_is_answered_is_r
     }
     assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), answered.len());
     assert_eq!(scene.upstream.count("echo"), answered.len());
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_is_turned_away_hears_it_before_the_body_is_sent() {
-    let scene = scene_with(vec![tool("echo", Script::Echo)], "max_in_flight = 100", narrow).await;
+    // Who is turned away hears it before the body is sent.
     let crowd = async {
         loop {
             join_all((0..CALLS).map(|_| scene.invoke("echo", json!({})))).await;

@@ -41,7 +41,8 @@ pub(crate) fn leaf_hash(event: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_proves_what_went_in_and_what_came_out() {
+async fn an_event_proves_what_went_in_and_out_and_says_who_called_what_and_when() {
+    // An event proves what went in and what came out.
     let scene = scene(vec![tool("echo", Script::Echo), tool("errs", Script::Rpc(-32603))]).await;
     let input =
         json!({"limit": 10, "names": ["é", "\u{2028}\"\\"], "deep": {"b": null, "a": true}});
@@ -66,11 +67,9 @@ async fn an_event_proves_what_went_in_and_what_came_out() {
     assert_eq!(event["commitments"]["input"], commitment(&event, "input", &input));
     assert!(event["commitments"]["output"].is_null(), "nothing came out: {event}");
     assert_eq!(event["integrity"]["leaf_hash"], leaf_hash(&event));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_says_who_called_what_and_when() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    // An event says who called what and when.
+    let scene = scene.anew();
     let catalogue = scene.gateway.get(&scene.who, "/v1/mcps/up:echo").await;
 
     let answer = scene.invoke("echo", json!({})).await;

@@ -66,6 +66,5 @@ async fn the_mcp_view_loses_nothing_of_the_protocol() {
         expected.as_object_mut().expect("an object").remove(name);
     }
     assert_eq!(answer.at("/result"), &expected, "{}", answer.text);
-    let answer = scene.invoke("t", json!({})).await;
-    assert_eq!(answer.at("/result"), &json!({"a": 1, "isError": true}), "{}", answer.text);
+    has!(scene.invoke("t", json!({})).await, "/result": {"a": 1, "isError": true});
 }
