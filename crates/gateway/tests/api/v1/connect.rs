@@ -128,8 +128,7 @@ impl Scene {
     /// Connects the user, and calls as them.
     async fn connected_and_called(&self) {
         self.connected(&self.who, &json!({}), "octocat").await;
-        let call = self.whoami(&self.who).await;
-        assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+        has!(self.whoami(&self.who).await, "/result/account": "octocat");
     }
 
     /// Types and details of the connection events of the org, in order.

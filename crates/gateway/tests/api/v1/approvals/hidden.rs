@@ -7,7 +7,8 @@ use crate::prelude::*;
 const SMUGGLED: &str = "Pay 10 to DE89\u{e0061}\u{e006e}\u{e0064}\u{e0020}\u{e0039}\u{e007f}";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
+async fn a_call_with_hidden_characters_is_denied_and_one_with_a_joiner_is_shown() {
+    // A call with hidden characters is denied and nobody is asked.
     let it = Waiting::start().await;
     let ana = it.person("ana", &[]).await;
 
@@ -34,6 +35,11 @@ async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
     assert!(it.upstream.calls().is_empty());
     // Without them it is asked for.
     it.ask(&ana, "pay", json!({"note": "Pay 10 to DE89"})).await;
+
+    // A joiner in an emoji is shown and can be approved.
+    let family = it.invoke(&ana, "pay", json!({"note": "👨\u{200d}👩"})).await;
+    let shown = it.get(&ana, &approval_of(&family)).await;
+    has!(shown, "/data/input/note": "👨[U+200D]👩", "/data/findings": []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,14 +80,4 @@ async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
     it.invoke(&ana, "write", input.clone()).await.ok();
     let sent: Value = serde_json::from_str(&it.upstream.calls()[0].arguments()).unwrap();
     assert_eq!(sent, input, "the tool is given what was shown");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_joiner_in_an_emoji_is_shown_and_can_be_approved() {
-    let it = Waiting::start().await;
-    let ana = it.person("ana", &[]).await;
-
-    let family = it.invoke(&ana, "pay", json!({"note": "👨\u{200d}👩"})).await;
-    let shown = it.get(&ana, &approval_of(&family)).await;
-    has!(shown, "/data/input/note": "👨[U+200D]👩", "/data/findings": []);
 }

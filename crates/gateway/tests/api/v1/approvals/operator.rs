@@ -4,7 +4,8 @@ use super::{Waiting, types};
 use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_lists_shows_and_decides() {
+async fn the_operator_lists_shows_and_decides_what_can_be_decided() {
+    // The operator lists shows and decides.
     let it = Waiting::start().await;
     let ana = it.person("ana", &[]).await;
     let wanted = it.ask(&ana, "pay", json!({"amount": 7})).await;
@@ -29,12 +30,8 @@ async fn the_operator_lists_shows_and_decides() {
     assert_eq!(types(&events), ["approval.requested", "approval.granted", "approval.consumed"]);
     assert_eq!(events[1]["actor"]["auth"]["method"], "operator");
     assert_eq!(events[1]["detached"]["approval"]["decisions"][0]["by"], json!(null));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_operator_is_told_what_cannot_be_decided() {
-    let it = Waiting::start().await;
-    let ana = it.person("ana", &[]).await;
+    // The operator is told what cannot be decided.
     let once = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let several = it.ask(&ana, "wire", json!({"amount": 7})).await;
     it.gateway.admin(&["approval", "deny", &once]);

@@ -40,8 +40,7 @@ async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway
     assert!(url.contains("scope=read") && url.contains(CLIENT_ID), "{url}");
     let asked = scene.saas.token_requests();
     assert_eq!(asked[0]["resource"], format!("{origin}/mcp"), "{asked:?}");
-    let call = scene.whoami(&scene.who).await;
-    assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+    has!(scene.whoami(&scene.who).await, "/result/account": "octocat");
     // Without its name in the callback, what this server sends is not believed (RFC 9207).
     scene.saas.change(|habits| habits.iss = None);
     let shown = scene.page("octocat").await;
