@@ -108,7 +108,7 @@ fn error(answer: &Answer) -> (u16, i64) {
 
 /// Memory of the gateway's process in KiB, without the pages of its program that it touched so far.
 fn own_kib(gateway: &Gateway) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
     let status = status.expect("the status of the process");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("its memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

@@ -136,11 +136,10 @@ async fn the_inspectors_command_line_lists_and_calls() {
             command
         };
 
-        let list = run_client(&scene, command(&["--method", "tools/list"])).await;
+        has!(run_client(&scene, command(&["--method", "tools/list"])).await, "/tools/0/name": name);
         let called = ["--method", "tools/call", "--tool-name", name, "--tool-arg", "n=3"];
         let result = run_client(&scene, command(&called)).await;
 
-        assert_eq!(list["tools"][0]["name"], name);
         assert_spoken(&json!({"tools": [name], "result": result}), name, path);
     }
 }

@@ -58,9 +58,28 @@ async fn whoever_listens_hears_that_the_list_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_with_an_error_of_its_token_or_a_goodbye_of_its_node() {
+async fn streams_are_few_for_each_caller_and_end_with_its_token_or_node() {
+    // Streams are few for each caller and of the stateless era.
     let (mut gateway, _upstream, who) = start(&["one"]).await;
+    let mut streams = Vec::new();
+    for _ in 0..16 {
+        streams.push(listen(&gateway, &who, &json!({})).await);
+    }
+
+    let beyond = listen(&gateway, &who, &json!({})).await;
     let other = gateway.service(&who.org, "mcps:read");
+    let others = listen(&gateway, &other, &json!({})).await;
+    let blind = gateway.service(&who.org, "mcps:invoke");
+    let blind = listen(&gateway, &blind, &json!({})).await;
+    let legacy = ask_legacy(&gateway, &who, "/mcp/up", "subscriptions/listen", json!({})).await;
+
+    assert!(streams.iter().all(|stream| stream.status() == 200));
+    let statuses = [beyond, others, blind].map(|stream| stream.status().as_u16());
+    assert_eq!(statuses, [503, 200, 403]);
+    assert_eq!(error(&legacy), (200, -32601));
+
+    // A stream ends with an error of its token or a goodbye of its node.
+    let who = gateway.service(&fresh_org(&gateway), "mcps:read mcps:invoke");
     let mut revoked = listen(&gateway, &other, &json!({})).await;
     let mut kept = listen(&gateway, &who, &json!({})).await;
     let acknowledged = next(&mut kept).await.expect("an acknowledgement");
@@ -78,27 +97,6 @@ async fn a_stream_ends_with_an_error_of_its_token_or_a_goodbye_of_its_node() {
         "/result/_meta/io.modelcontextprotocol~1subscriptionId": 7);
     assert_eq!(next(&mut kept).await, None);
     assert_eq!(gateway.ended(), Some(0));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
-    let (gateway, _upstream, who) = start(&["one"]).await;
-    let mut streams = Vec::new();
-    for _ in 0..16 {
-        streams.push(listen(&gateway, &who, &json!({})).await);
-    }
-
-    let beyond = listen(&gateway, &who, &json!({})).await;
-    let other = gateway.service(&who.org, "mcps:read");
-    let others = listen(&gateway, &other, &json!({})).await;
-    let blind = gateway.service(&who.org, "mcps:invoke");
-    let blind = listen(&gateway, &blind, &json!({})).await;
-    let legacy = ask_legacy(&gateway, &who, "/mcp/up", "subscriptions/listen", json!({})).await;
-
-    assert!(streams.iter().all(|stream| stream.status() == 200));
-    let statuses = [beyond, others, blind].map(|stream| stream.status().as_u16());
-    assert_eq!(statuses, [503, 200, 403]);
-    assert_eq!(error(&legacy), (200, -32601));
 }
 
 /// The most that an idle stream may take, with its part of a connection. A buffer of its own in the
