@@ -29,8 +29,7 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     let shown = async || gateway.get(&who, "/v1/mcps/up:pay").await;
     until(shown, |it| it.at("/data/status") == "quarantined").await;
 
-    let held = invoke().await;
-    assert_eq!(held.at("/error/details/policy"), "tool-pinning", "{}", held.text);
+    has!(invoke().await, "/error/details/policy": "tool-pinning");
     let diff = gateway.admin(&["tool", "diff", "up:pay"]);
     let waiting = diff["waiting_version"].as_str().expect("a version");
     gateway.admin(&["tool", "accept", "up:pay", "--version", waiting]);
