@@ -41,6 +41,7 @@ fn one_token(stage: &str, path: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
+    // A secret on its way in is blocked wherever it hides.
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let cases = [
         (json!({"notes": ["x", {"deep": format!("use {TOKEN} now")}]}), "/notes/1/deep"),
@@ -62,6 +63,35 @@ async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
         assert!(!answer.text.contains(TOKEN), "{}", answer.text);
     }
     assert!(scene.upstream.calls().is_empty());
+
+    // What is only flagged passes unchanged.
+    let scene = scene.anew();
+
+    let flagged = scene.invoke("echo", json!({"to": EMAIL})).await;
+    let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
+
+    let event = scene.check(&flagged, SUCCESS).await;
+    has!(flagged, "/governance/dlp_result": "flagged", "/result/to": EMAIL);
+    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
+    assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
+    has!(scene.check(&clean, SUCCESS).await, "/governance/dlp_findings": []);
+    assert_eq!(clean.at("/governance/dlp_result"), "passed");
+
+    // A card number alone is reported and passes.
+    let scene = scene.anew();
+
+    for number in
+        ["\"4111111111111111\"", "4111111111111111", "4111111111111111.0", "4.111111111111111E15"]
+    {
+        let answer = scene.post("echo", &format!("{{\"input\":{{\"value\":{number}}}}}")).await;
+
+        let event = scene.check(&answer, SUCCESS).await;
+        assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
+        for stage in ["input", "output"] {
+            assert_eq!(findings(&event, stage), [["card_number_alone", "/value", "flag"]]);
+        }
+        assert!(answer.at("/result/value").as_str().is_none_or(|it| it == "4111111111111111"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,22 +148,6 @@ async fn redacted_input_goes_up_masked_if_it_still_fits() {
     has!(stopped, "/governance/policy": "mask-in", "/governance/dlp_result": "blocked");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_only_flagged_passes_unchanged() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-
-    let flagged = scene.invoke("echo", json!({"to": EMAIL})).await;
-    let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
-
-    let event = scene.check(&flagged, SUCCESS).await;
-    has!(flagged, "/governance/dlp_result": "flagged", "/result/to": EMAIL);
-    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
-    assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
-    let event = scene.check(&clean, SUCCESS).await;
-    assert_eq!(clean.at("/governance/dlp_result"), "passed");
-    assert_eq!(event["governance"]["dlp_findings"], json!([]));
-}
-
 /// Results with something to mask in every place a result has.
 fn leaky() -> [(&'static str, Value, Value); 4] {
     let block = |text: &str| json!({"type": "text", "text": text});
@@ -185,8 +199,7 @@ async fn results_are_masked_in_every_place() {
 
         let outcome = if name == "error" { "tool_error" } else { "success" };
         let event = scene.check(&answer, Ending { outcome, ..SUCCESS }).await;
-        assert_eq!(answer.at("/result"), &expected, "{name}");
-        assert_eq!(answer.at("/governance/dlp_result"), "redacted", "{name}");
+        has!("{name}"; answer, "/result": expected, "/governance/dlp_result": "redacted");
         let found = findings(&event, "output");
         assert!(!found.is_empty() && found.iter().all(|[.., action]| *action == "redact"));
         assert_clean(&answer, name);
@@ -211,24 +224,6 @@ async fn what_nobody_sees_is_taken_out_of_results_and_reported_in_input() {
     assert_eq!(findings(&event, "input"), [["hidden_characters", "/a", "flag"]]);
     assert_eq!(scene.upstream.calls()[1].arguments(), "{\"a\":\"b\\u001b[1m\"}");
     assert_eq!(sent.at("/result/a"), "b");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_card_number_alone_is_reported_and_passes() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-
-    for number in
-        ["\"4111111111111111\"", "4111111111111111", "4111111111111111.0", "4.111111111111111E15"]
-    {
-        let answer = scene.post("echo", &format!("{{\"input\":{{\"value\":{number}}}}}")).await;
-
-        let event = scene.check(&answer, SUCCESS).await;
-        assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
-        for stage in ["input", "output"] {
-            assert_eq!(findings(&event, stage), [["card_number_alone", "/value", "flag"]]);
-        }
-        assert!(answer.at("/result/value").as_str().is_none_or(|it| it == "4111111111111111"));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,9 +52,8 @@ impl Frail {
 }
 
 fn assert_unrecorded(answer: &Answer, executed: &str) {
-    assert_eq!(answer.status, 503, "{}", answer.text);
-    assert_eq!(answer.code(), UNRECORDED, "{}", answer.text);
-    has!(answer, "/error/details/reason": "audit", "/error/details/executed": executed);
+    has!(answer, 503, "/error/code": UNRECORDED, "/error/details/reason": "audit",
+        "/error/details/executed": executed);
     assert!(!answer.header("retry-after").is_empty());
     assert!(answer.at("/governance").is_null(), "{}", answer.text);
     assert!(answer.at("/meta/outcome").is_null(), "{}", answer.text);
@@ -183,7 +182,7 @@ async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
         let tool = if number % 2 == 0 { "up:echo" } else { "up:nothing" };
         gateway.invoke(&who, tool, json!({"number": number}))
     });
-    let answers = futures_util::future::join_all(calls).await;
+    let answers = join_all(calls).await;
     gateway.kill();
 
     gateway.start();

@@ -27,7 +27,7 @@ fn repository() -> PathBuf {
 }
 
 /// A folder with these files of the clients.
-fn folder_of(names: &[&str]) -> tempfile::TempDir {
+fn folder_of(names: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for name in names {
         let from = repository().join("tests/servers/client").join(name);

@@ -113,9 +113,7 @@ async fn counters_whose_labels_are_known_start_at_zero_and_what_happens_adds_no_
 async fn the_api_port_has_no_metrics() {
     let gateway = gateway().start();
 
-    let answer = gateway.send(gateway.request(Method::GET, "/metrics")).await;
-
-    assert_eq!(answer.status, 404);
+    has!(gateway.send(gateway.request(Method::GET, "/metrics")).await, 404);
 }
 
 fn root() -> PathBuf {

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Moves what is in the gateway's folder; gives what the command told.
-fn migrate(gateway: &Gateway) -> serde_json::Value {
+fn migrate(gateway: &Gateway) -> Value {
     gateway.admin(&["migrate", "--from", &gateway.folder().to_string_lossy()])
 }
 
@@ -63,7 +63,7 @@ async fn a_used_installation_goes_on_in_postgresql_and_its_proofs_hold() {
     gateway.admin(&["audit", "export", "--org", "acme", "--output", &export]);
     let note = note.to_string_lossy().into_owned();
     let verify = ["audit", "verify", &export, "--key", &key, "--since", &note, "--json"];
-    let verified: serde_json::Value = serde_json::from_str(&gateway.run(&verify)).unwrap();
+    let verified: Value = serde_json::from_str(&gateway.run(&verify)).unwrap();
     assert_eq!(verified["verified"], json!(true), "{verified}");
 }
 

@@ -59,7 +59,7 @@ pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> V
         planted.extend(batch.iter().map(|event| event.id.to_string()));
         let deadline = Instant::now() + PATIENCE;
         let appending = batch.iter().map(|event| writer.append(event.clone(), deadline));
-        for appended in futures_util::future::join_all(appending).await {
+        for appended in join_all(appending).await {
             appended.unwrap();
         }
     }

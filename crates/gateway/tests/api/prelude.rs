@@ -29,8 +29,9 @@ pub(crate) use crate::{
     gateway,
     given::{
         ALL_SCOPES, ENOUGH, OPEN_INTENTS, PATIENCE, assert_enveloped, assert_fails, assert_framed,
-        connect, count, exchange, failure, is_id, items, members, now, org_with_time_left, plan,
-        resident, rest, run, serve, serve_admin, serve_as, store, tenant, until, words,
+        connect, count, exchange, failure, fresh_org, is_id, items, members, now,
+        org_with_time_left, plan, resident, rest, run, serve, serve_admin, serve_as, store, tenant,
+        until, words,
     },
     scene::{
         DENIED, Ending, FAILED, INVALID, NOT_FOUND, OVERLOADED, PENDING, SUCCESS, Scene, TIMED_OUT,

@@ -68,7 +68,7 @@ async fn a_hold_keeps_what_was_to_be_erased_and_both_is_told() {
     let erase = ["erase", "--actor", &who, "--reason", "asked for"];
 
     let refused = scene.audit(&erase);
-    let kept = scene.event(&answer).await;
+    has!(scene.event(&answer).await, "/detached/input/name": "ann");
     let holds = scene.audit(&["hold", "list"]);
     let laid_id = laid["id"].as_str().expect("an id");
     scene.audit(&["hold", "remove", laid_id]);
@@ -76,7 +76,6 @@ async fn a_hold_keeps_what_was_to_be_erased_and_both_is_told() {
 
     assert_eq!(refused["erased"], 0, "{refused}");
     assert!(refused["held"].as_u64().expect("a count") >= 1, "{refused}");
-    assert_eq!(kept["detached"]["input"]["name"], "ann");
     assert_eq!((&holds[0]["id"], &holds[0]["released_at"]), (&laid["id"], &Value::Null));
     assert!(erased["erased"].as_u64().expect("a count") >= 1, "{erased}");
     let after = scene.event(&answer).await;

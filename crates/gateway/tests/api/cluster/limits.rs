@@ -125,8 +125,7 @@ async fn without_its_counters_a_node_refuses_and_recovers_by_itself() {
 
 /// Fails unless it says that limits cannot be counted, and when to come back.
 fn assert_uncounted(answer: &Answer) {
-    assert_eq!(answer.refusal(), (503, "unavailable"), "{answer:?}");
-    assert_eq!(answer.at("/error/details/reason"), "limits");
+    has!(answer, 503 "unavailable", "/error/details/reason": "limits");
     assert_framed(answer, "uncounted");
     assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
 }
@@ -154,8 +153,7 @@ async fn counters_that_answer_late_are_waited_for_as_long_as_is_set() {
     assert_eq!(over_mcp.status, 503, "{over_mcp:?}");
     assert_framed(&over_mcp, "uncounted over MCP");
     let input = json!({"title": "a", "text": "b"});
-    let called = patient.invoke(&in_patience, "sample:create_note", input).await;
-    assert_eq!(called.status, 200, "{called:?}");
+    patient.invoke(&in_patience, "sample:create_note", input).await.ok();
     assert_eq!(patient.get(&in_patience, "/v1/mcps").await.status, 200);
     wire.set(Condition::Whole);
     until(|| hasty.get(&in_haste, "/v1/mcps"), |answer| answer.status == 200).await;

@@ -196,7 +196,7 @@ impl Storm {
     /// Fails unless the file proves itself.
     fn verify(&self, name: &str, file: &str) {
         let path = self.nodes[0].folder().join(name);
-        std::fs::write(&path, file).unwrap();
+        fs::write(&path, file).unwrap();
         let keys = keys(&self.nodes[0], &self.who.org);
         let path = path.to_string_lossy();
         let key = keys[0].to_string();

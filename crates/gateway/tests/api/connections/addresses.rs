@@ -112,9 +112,7 @@ async fn connections_over_the_limit_get_in_when_there_is_room() {
         rest(stream).await;
     }
 
-    let answer = gateway.send(gateway.request(Method::GET, "/v1/mcps")).await;
-
-    assert_eq!(answer.refusal(), (401, "missing_token"));
+    has!(gateway.send(gateway.request(Method::GET, "/v1/mcps")).await, 401 "missing_token");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -117,12 +117,9 @@ async fn no_found_value_stays_anywhere() {
     let scene = canaries().await;
 
     let mut answers = call_all(&scene).await;
-    let own = scene.invoke("own", json!({})).await;
-    assert_eq!(own.at("/result/note"), "use [REDACTED:portcullis_token]");
-    let sent = scene.invoke("echo", json!({"note": OWN})).await;
-    assert_eq!(sent.at("/governance/dlp_result"), "blocked", "{}", sent.text);
-    let lone = scene.invoke("lone", json!({})).await;
-    assert_eq!(lone.at("/governance/dlp_result"), "flagged", "{}", lone.text);
+    has!(scene.invoke("own", json!({})).await, "/result/note": "use [REDACTED:portcullis_token]");
+    has!(scene.invoke("echo", json!({"note": OWN})).await, "/governance/dlp_result": "blocked");
+    has!(scene.invoke("lone", json!({})).await, "/governance/dlp_result": "flagged");
     answers.extend(look_back(&scene).await);
     // A secret in the place of a tool's name: only its caller is told this path.
     scene.invoke(TOKEN, json!({})).await;
@@ -167,7 +164,7 @@ fn assert_files_clean(scene: &Scene, own: &[&str]) {
     }
 }
 
-fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() { collect(&path, files) } else { files.push(path) }

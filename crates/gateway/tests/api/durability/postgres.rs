@@ -166,7 +166,7 @@ async fn a_seal_that_fails_or_seems_to_is_made_once() {
             // No place was taken twice and none left out, and what was signed goes on.
             let export = scene.export().await;
             let file = scene.gateway.folder().join("export.jsonl");
-            std::fs::write(&file, scene.file(&export).await).unwrap();
+            fs::write(&file, scene.file(&export).await).unwrap();
             let key = keys(&scene.gateway, &scene.who.org)[0].to_string();
             // Panics when it refuses.
             scene.gateway.run(&["audit", "verify", file.to_str().unwrap(), "--key", &key]);

@@ -25,7 +25,7 @@ async fn commits_that_do_not_wait_for_the_disk_are_refused() {
     assert_refused(&strict, "`synchronous_commit` is `off`").await;
 
     let shown = run(&strict, &["check", "--json"]).await;
-    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["database"]["survives_power_loss"], false, "{shown}");
     let weakness = shown["database"]["weakness"].as_str().unwrap();
     assert!(weakness.contains("ALTER DATABASE"), "{weakness}");
