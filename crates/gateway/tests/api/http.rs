@@ -240,44 +240,8 @@ async fn a_body_is_one_json_object_without_doubts() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_parameters_and_bytes_that_are_no_request_are_refused_without_harm() {
-    // An unknown or misplaced parameter is named.
+async fn bytes_that_are_no_request_are_refused_without_harm() {
     let (gateway, who) = serve(gateway().sample());
-
-    for (path, parameter) in [
-        ("/v1/mcps?provder=x", "provder"),
-        ("/v1/mcps?q=a&q=b", "q"),
-        ("/v1/mcps?q=", "q"),
-        ("/v1/mcps?provider=,", "provider"),
-        ("/v1/mcps?view=fully", "view"),
-        ("/v1/mcps?view=basic,full", "view"),
-        ("/v1/mcps?access=maybe", "access"),
-        ("/v1/mcps?limit=201", "limit"),
-        ("/v1/mcps?cursor=c1.AAAA", "cursor"),
-        ("/v1/mcps/sample:create_note?view=full", "view"),
-        ("/v1/providers?status=fine", "status"),
-        ("/v1/providers?owner=you", "owner"),
-        ("/v1/policies?effect=allow", "effect"),
-        ("/v1/policies/permit-all?vrsion=1", "vrsion"),
-        ("/v1/audit/events?actr=x", "actr"),
-        ("/v1/audit/events?actor=alice", "actor"),
-        ("/v1/audit/events?actor=", "actor"),
-        ("/v1/audit/events?from=yesterday", "from"),
-        ("/v1/audit/events?from=2026-11-20T11:02:15", "from"),
-        ("/v1/audit/events?from=2026-11-20T11:02:15Z&to=2026-11-20T11:02:15Z", "to"),
-        ("/v1/audit/events?order=up", "order"),
-        ("/v1/audit/events?order=asc,desc", "order"),
-        ("/v1/audit/events?tail=true", "tail"),
-        ("/v1/audit/events?decision=maybe", "decision"),
-        ("/v1/audit/events?outcome=bad", "outcome"),
-        ("/v1/audit/events?dlp_result=none", "dlp_result"),
-        ("/v1/audit/events?request_id=1", "request_id"),
-    ] {
-        has!("{path}"; gateway.get(&who, path).await, 400, "/error/code": "invalid_request",
-            "/error/details/parameter": parameter);
-    }
-
-    // Bytes that are no request are refused without harm.
     let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
     let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1_000));
     let cases: [&[u8]; 7] = [

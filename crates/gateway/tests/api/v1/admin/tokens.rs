@@ -76,10 +76,6 @@ async fn tokens_are_filtered_by_principal_kind_and_state() {
     let cursor = first.at("/meta/pagination/next_cursor").as_str().unwrap().to_owned();
     let rest = found(&format!("limit=2&cursor={cursor}")).await;
     assert_eq!((items(&first).len(), rest.len()), (2, 1));
-    for wrong in ["kind=api", "state=dead", "principal=ana", "hash=00"] {
-        let refused = gateway.get(&admin, &format!("/v1/tokens?{wrong}")).await;
-        assert_eq!(refused.refusal(), (400, "invalid_request"), "{wrong}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
