@@ -241,7 +241,7 @@ async fn a_body_is_one_json_object_without_doubts() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bytes_that_are_no_request_are_refused_without_harm() {
-    let (gateway, who) = serve(gateway().sample());
+    let (gateway, _) = serve(gateway().sample());
     let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
     let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1_000));
     let cases: [&[u8]; 7] = [
