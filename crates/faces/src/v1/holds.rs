@@ -43,6 +43,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     request_body = HoldAsked,
     responses(
         (status = 201, description = "laid", body = One<HoldView>),
+        (status = 404, description = "no such actor in the org", body = ErrorAnswer),
         (status = 409, description = "the org has 100 holds in force", body = ErrorAnswer),
     )
 )]

@@ -66,6 +66,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     responses(
         (status = 201, description = "made", body = One<MadeToken>),
         (status = 400, description = "not understood, not a service account, or more scopes than it or the caller may give", body = ErrorAnswer),
+        (status = 404, description = "no such principal in the org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
