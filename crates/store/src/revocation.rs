@@ -11,7 +11,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use serde_json::json;
 
 use crate::{
-    db::{Db, Dialect, Store, all, change, read, run, text_list},
+    db::{Db, Store, all, change, read, run, text_list},
     error::StoreError,
 };
 
