@@ -44,10 +44,11 @@ use self::{
     sets::{BaselineSource, Origins, Sets, kept_set},
 };
 pub use self::{
-    cases::{CaseFile, CaseRun},
+    cases::CaseFile,
     check::PolicyCheck,
     workbench::{Unread, Workbench},
 };
+pub use crate::policies::rehearsed::CaseRun;
 use crate::{
     audit::Audit,
     base::{

@@ -1,4 +1,4 @@
-//! Runs the public test corpus of the Cedar project through the index and both evaluators.
+//! Runs the public test corpus of the Cedar project through the index and its evaluation.
 //!
 //! `cargo bench -p portcullis-core --bench cedar_corpus -- <corpus-tests.tar.gz>` takes the archive
 //! that the Cedar project publishes, or a folder it was unpacked to. Every request has to end with
@@ -11,7 +11,6 @@ use std::{
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    sync::Arc,
 };
 
 use cedar_policy::{
@@ -19,8 +18,7 @@ use cedar_policy::{
     ValidationMode, Validator,
 };
 use portcullis_core::policy::engine::{
-    CORE, Conditions, Evaluator, Member, PUBLIC, PrincipalKeys, RequestTarget, Rule, Situation,
-    Slice,
+    Conditions, Member, PrincipalKeys, RequestTarget, Rule, Situation, Slice,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -106,7 +104,7 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{} tests, {} requests, two evaluators", self.tests, self.requests)?;
+        writeln!(f, "{} tests, {} requests", self.tests, self.requests)?;
         writeln!(f, "{} differences in decision, reasons or errors", self.differences.len())?;
         writeln!(f, "{} sets accepted that the corpus expects to be invalid", self.accepted)?;
         write!(f, "{} sets refused that the corpus expects to be valid", self.refused)?;
@@ -163,18 +161,13 @@ fn run_case(folder: &Path, path: &Path, case: &Case, tally: &mut Tally) -> Resul
     tally.accepted += usize::from(valid && !case.should_validate);
     tally.refused += usize::from(!valid && case.should_validate);
     let mut conditions = Conditions::default();
-    let rule = |policy: &Policy| Arc::new(Rule::new(policy.clone(), &mut conditions));
-    let rules: Vec<Arc<Rule>> = policies.policies().map(rule).collect();
+    let rule = |policy: &Policy| Rule::new(policy.clone(), &mut conditions);
+    let rules: Vec<Rule> = policies.policies().map(rule).collect();
     for asked in &case.requests {
         tally.requests += 1;
-        for (name, evaluator) in [("core", &CORE as &dyn Evaluator), ("public", &PUBLIC)] {
-            let said = ask(asked, &rules, &entities, &schema, evaluator)?;
-            if said != stated(asked) {
-                let stated = stated(asked);
-                tally
-                    .differences
-                    .push(format!("{} {name}: {said:?} instead of {stated:?}", path.display()));
-            }
+        let (said, stated) = (ask(asked, &rules, &entities, &schema)?, stated(asked));
+        if said != stated {
+            tally.differences.push(format!("{}: {said:?} instead of {stated:?}", path.display()));
         }
     }
     Ok(())
@@ -189,10 +182,9 @@ fn stated(asked: &Asked) -> Said {
 
 fn ask(
     asked: &Asked,
-    rules: &[Arc<Rule>],
+    rules: &[Rule],
     entities: &Entities,
     schema: &Schema,
-    evaluator: &dyn Evaluator,
 ) -> Result<Said, Failure> {
     let principal = asked.principal.uid()?;
     let action = asked.action.uid()?;
@@ -208,21 +200,21 @@ fn ask(
     let ancestors = within(&principal);
     let place = RequestTarget { action: member(action), resource: member(resource) };
     let mut keys = PrincipalKeys::default();
-    let fitting = rules.iter().filter(|rule| rule.fit(&place).is_some()).cloned().collect();
+    let fitting = (0..).zip(rules).filter(|(_, rule)| rule.fit(&place).is_some());
     let slice = Slice::new(fitting, &mut keys);
     let picked = keys.of(&principal, &ancestors);
     let situation = Situation { request, entities: entities.clone() };
-    let found = evaluator.evaluate(&slice, &picked, &situation);
-    let rules = |effect: Effect| {
-        let of = found.satisfied.iter().filter_map(|number| slice.rule(*number));
-        of.filter(move |rule| rule.cedar().effect() == effect)
-            .map(|rule| rule.cedar().id().to_string())
-            .collect::<BTreeSet<_>>()
-    };
-    let forbids = rules(Effect::Forbid);
-    let permits = rules(Effect::Permit);
-    let errors = found.errored.iter().filter_map(|(number, _)| slice.rule(*number));
-    let errors = errors.map(|rule| rule.cedar().id().to_string()).collect();
+    let found = slice.evaluate(&picked, &situation);
+    let cedar = |number: &u32| rules.get(usize::try_from(*number).ok()?).map(Rule::cedar);
+    let name = |policy: &Policy| policy.id().to_string();
+    let (forbids, permits): (Vec<&Policy>, Vec<&Policy>) = found
+        .satisfied
+        .iter()
+        .filter_map(cedar)
+        .partition(|policy| policy.effect() == Effect::Forbid);
+    let [forbids, permits] =
+        [forbids, permits].map(|policies| policies.into_iter().map(name).collect::<BTreeSet<_>>());
+    let errors = found.errored.iter().filter_map(|(number, _)| cedar(number)).map(name).collect();
     Ok(if !forbids.is_empty() {
         ("deny".to_owned(), forbids, errors)
     } else if permits.is_empty() {

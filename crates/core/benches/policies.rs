@@ -18,7 +18,7 @@ use portcullis_core::{
     json::Document,
     policy::{
         Catalogue, DlpFacts, Explain, Identity, KnownContext, Phase, PolicyFile, PolicySet,
-        Principal, Question, engine::PUBLIC,
+        Principal, Question,
     },
     tool::{ProviderSlug, Tool, ToolDefinition},
 };
@@ -78,18 +78,14 @@ fn deciding(criterion: &mut Criterion, mix: Mix, tools: &[Arc<Tool>], catalogue:
             tools.get(turn.get()).map(|tool| &**tool)
         };
         let principal = Principal::new(identity());
-        group.bench_function(BenchmarkId::new("core", count), |bencher| {
+        group.bench_function(BenchmarkId::new("decide", count), |bencher| {
             bencher.iter(|| next().map(|tool| set.decide(&question(&principal, tool, &input))));
         });
-        group.bench_function(BenchmarkId::new("core, new principal", count), |bencher| {
+        group.bench_function(BenchmarkId::new("decide, new principal", count), |bencher| {
             bencher.iter(|| {
                 let principal = Principal::new(identity());
                 next().map(|tool| set.decide(&question(&principal, tool, &input)))
             });
-        });
-        let set = set.evaluated_by(&PUBLIC);
-        group.bench_function(BenchmarkId::new("public", count), |bencher| {
-            bencher.iter(|| next().map(|tool| set.decide(&question(&principal, tool, &input))));
         });
     }
     group.finish();
@@ -313,7 +309,8 @@ fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
     let input = Document::of(&input());
     let count = |tool: &Arc<Tool>| {
         let question = question(&principal, tool, &input);
-        set.examine(&question, &KnownContext::everything(), Explain::Candidates).considered
+        let known = KnownContext::everything();
+        set.explain(&question, &known, Explain::Candidates, None).considered.unwrap_or(0)
     };
     let mut counts: Vec<usize> = tools.iter().map(count).collect();
     counts.sort_unstable();

@@ -34,11 +34,11 @@ pub use self::{
         Cause, Decision, Errored, Notice, Obligation, PolicyRef, Shadow, Verdict, Would,
     },
     explain::{
-        known_context::KnownContext,
-        outcome::{
-            Clause, Considered, Examined, Explain, Indeterminate, MissedPart, MissedPermit,
+        explanation::{
+            Clause, Considered, Explain, Explanation, Indeterminate, MissedPart, MissedPermit,
             NearMiss, Outcome, ReadValue,
         },
+        known_context::KnownContext,
         suggestion::suggested_permit,
     },
     files::{MAX_FILE_BYTES, PolicyError, PolicyFile},
@@ -51,7 +51,7 @@ pub use self::{
     set::{
         PolicySet, Summary,
         access::{Accesses, Somebody, SomebodyError},
-        draft::{Changes, Difference},
+        draft::Changes,
         projection::Projection,
         tenancy::{OrgView, principals_in},
     },

@@ -4,10 +4,12 @@
 pub(super) mod checks;
 pub(super) mod detector;
 
+pub(super) mod entry;
 mod functions;
 mod lists;
 pub(super) mod load;
 mod naming;
+pub(super) mod pattern;
 
 mod contact;
 mod financial;
@@ -16,7 +18,5 @@ mod ids;
 mod injection;
 mod network;
 mod secrets;
-
-pub(super) mod list;
 
 pub(super) mod page;

@@ -1,11 +1,11 @@
 //! The engine: scans a value, redacts it, and knows what is done about findings by default.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    catalogue::{self, detector::Detector, load::Catalogue},
+    catalogue::{detector::Detector, load::Catalogue},
     findings::{
         finding::{Finding, Findings},
         fingerprint::FingerprintKey,
@@ -47,39 +47,33 @@ impl Engine {
     /// An engine for these settings, or every problem they have.
     pub fn new(settings: &Settings) -> Result<Engine, SettingsError> {
         let mut problems = Catalogue::get().problems.clone();
-        let owns = settings.owns(&mut problems);
+        let configured = settings.configured(&mut problems);
         let external = settings.external.keys().map(String::as_str);
-        let own_names: Vec<String> = owns.iter().map(|own| own.name.clone()).collect();
-        let names: Vec<&str> = options::built_in()
-            .chain(own_names.iter().map(String::as_str))
-            .chain(external)
-            .collect();
+        let own_names = configured.iter().map(|detector| detector.name());
+        let names: Vec<&str> = options::built_in().chain(own_names).chain(external).collect();
         problems.extend(settings.problems(&names));
         let allow = Allowlist::new(&settings.allow, &names, settings.floor);
-        let scanner = Scanner::new(settings, owns);
-        match (allow, scanner) {
-            (Ok(allow), Ok(scanner)) if problems.is_empty() => {
-                let names = names.into_iter().map(str::to_owned).collect();
-                let engine = Engine { settings: settings.clone(), scanner, allow, names };
-                let problems = engine.sample_problems();
-                if problems.is_empty() { Ok(engine) } else { Err(SettingsError::new(problems)) }
-            }
-            (allow, scanner) => {
-                problems.extend(allow.err().into_iter().flatten());
-                problems.extend(scanner.err().into_iter().flatten());
-                Err(SettingsError::new(problems))
+        let allow = allow.map_err(|wrong| problems.extend(wrong)).unwrap_or_default();
+        if problems.is_empty() {
+            let scanner = Scanner::new(settings, &configured);
+            let names = names.into_iter().map(str::to_owned).collect();
+            let engine = Engine { settings: settings.clone(), scanner, allow, names };
+            problems = engine.sample_problems();
+            if problems.is_empty() {
+                return Ok(engine);
             }
         }
+        Err(SettingsError::new(problems))
     }
 
     /// The built-in detectors that take part in scans, in the order of the documentation.
-    pub fn detectors(&self) -> impl Iterator<Item = &'static Detector> {
-        self.scanner.active.iter().filter_map(Active::detector)
+    pub fn detectors(&self) -> impl Iterator<Item = &Detector> {
+        self.scanner.active.iter().filter_map(Active::built_in)
     }
 
     /// Every built-in detector, whether enabled or not.
     pub fn known_detectors() -> impl Iterator<Item = &'static Detector> {
-        catalogue::list::all()
+        Catalogue::all().map(Arc::as_ref)
     }
 
     /// The names a policy may use: every detector, whether enabled or not, built in, configured

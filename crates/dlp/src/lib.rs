@@ -25,7 +25,11 @@ mod text;
 mod views;
 mod vocabulary;
 
-pub use catalogue::{checks::sums::base62 as base62_checksum, detector::Detector, page::catalogue};
+pub use catalogue::{
+    checks::{conditions::Checksum, sums::base62 as base62_checksum},
+    detector::Detector,
+    page::catalogue,
+};
 pub use engine::{
     Engine,
     definitions::Unshowable,
@@ -43,7 +47,7 @@ pub use nearest::did_you_mean;
 pub use pace::Pace;
 pub use settings::{
     allow::Allow,
-    custom::{Checksum, Custom},
+    custom::Custom,
     floor::Floor,
     gitleaks::Gitleaks,
     options::{Actions, DetectorSettings, Settings, SettingsError},

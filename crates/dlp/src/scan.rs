@@ -3,7 +3,6 @@
 pub(super) mod active;
 mod anchors;
 mod columns;
-mod configured;
 mod cursor;
 mod doubt;
 mod evidence;

@@ -5,4 +5,3 @@ pub(super) mod custom;
 pub(super) mod floor;
 pub(super) mod gitleaks;
 pub(super) mod options;
-pub(super) mod patterns;

@@ -179,6 +179,7 @@ impl Config {
             provider.fall_back_on(config.tools);
         }
         config.written = Written::of(&text);
+        config.dlp.stand_in(path, &text);
         config.file = file.map(Path::to_owned);
         config.is_given =
             file.is_some() || env::vars().any(|(name, _)| environment::sets_something(&name));

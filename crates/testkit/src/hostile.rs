@@ -163,6 +163,12 @@ impl Hostile {
         format!("http://{}/mcp", self.address)
     }
 
+    /// Forgets the calls so far.
+    pub fn forget(&self) {
+        self.shared.calls.lock().expect("the calls").clear();
+        self.shared.count.send_replace(0);
+    }
+
     /// The calls it has seen so far.
     pub fn calls(&self) -> Vec<HostileCall> {
         self.shared.calls.lock().expect("the calls").clone()

@@ -19,6 +19,7 @@ mod disk;
 mod driven;
 mod eventually;
 mod gateway;
+mod has;
 mod hostile;
 mod mcp;
 mod ocsf;
@@ -44,6 +45,7 @@ pub use self::{
     driven::servers,
     eventually::eventually,
     gateway::{Builder, Gateway, Principal},
+    has::{Pointed, assert_has},
     hostile::{Hostile, HostileCall, HostileTool, Script},
     mcp::{McpServer, tool},
     ocsf::ocsf_faults,

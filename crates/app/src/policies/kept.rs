@@ -60,7 +60,8 @@ impl Policies {
         self.base.tasks.spawn(async move {
             match this.base.store.last_policy_set().await {
                 Ok(Some(last)) if last.version != set.version() => {
-                    let change = SetChange::since(&last.members, &set);
+                    let members = last.members.iter().map(|(id, version)| (&**id, &**version));
+                    let change = SetChange::since(members, &set);
                     this.policy_set_changed(&set, &last.version, &change);
                 }
                 Ok(_) => {}

@@ -8,6 +8,7 @@ use portcullis_core::{
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
 };
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{Policies, reload::Ground};
@@ -31,18 +32,69 @@ pub struct CaseReport {
     pub not_run: Vec<PolicyError>,
 }
 
-/// End of one case.
-#[derive(Debug)]
-pub(crate) enum CaseEnd {
-    Passed,
-    Failed(Option<PolicyError>),
-    /// Not run: the tool is not known here. The error names the place and the reason.
-    Skipped(Option<PolicyError>),
+/// Line and column of a file, counted from one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CasePlace {
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+}
+
+impl CasePlace {
+    pub(crate) const FIRST: Self = Self { line: 1, column: 1 };
+
+    /// An error at this place of the file.
+    pub(crate) fn error(self, file: &str, code: &'static str, message: String) -> PolicyError {
+        let Self { line, column } = self;
+        PolicyError { path: file.to_owned(), line, column, code, policy: None, message }
+    }
+}
+
+/// Result of one case.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CaseRun {
+    pub file: String,
+    /// The line its case begins in.
+    pub line: usize,
+    #[serde(skip)]
+    pub(crate) column: usize,
+    /// True if the result is as expected; absent if the case was not run because its tool is not known
+    /// here.
+    pub passed: Option<bool>,
+    /// The simulated call, as the API answers it, or why it could not be judged.
+    pub result: Value,
+}
+
+impl CaseRun {
+    /// The failure as an error of the folder; none when it did not fail.
+    #[must_use]
+    pub fn failure(&self) -> Option<PolicyError> {
+        (self.passed == Some(false)).then(|| self.error("test_failed", "is not as expected"))
+    }
+
+    /// The reason why the case was not run, with its place in the folder; none when it was run.
+    #[must_use]
+    pub fn not_run(&self) -> Option<PolicyError> {
+        self.passed.is_none().then(|| self.error("test_not_run", "is not run"))
+    }
+
+    fn error(&self, code: &'static str, end: &str) -> PolicyError {
+        let text = |name: &str| self.result.get(name).and_then(Value::as_str);
+        let unmet = self.result.pointer("/expectation/unmet").and_then(Value::as_array);
+        let unmet = unmet.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
+        let what = if unmet.is_empty() {
+            text("cause").unwrap_or("it could not be asked").to_owned()
+        } else {
+            unmet.join("; ")
+        };
+        let name = text("id").or(text("tool")).unwrap_or("a case");
+        let place = CasePlace { line: self.line, column: self.column };
+        place.error(&self.file, code, format!("`{name}` {end}: {what}"))
+    }
 }
 
 /// Judges the cases of a file against a set.
 pub(crate) type RunCases =
-    fn(&PolicyFile, &Arc<PolicySet>, &Rehearsal<'_>) -> Result<Vec<CaseEnd>, PolicyError>;
+    fn(&PolicyFile, &Arc<PolicySet>, &Rehearsal<'_>) -> Result<Vec<CaseRun>, PolicyError>;
 
 /// DLP engine and tools to judge rehearsed calls.
 pub(crate) struct Rehearsal<'a> {
@@ -68,7 +120,7 @@ impl Policies {
         let rehearsal = Rehearsal { engine: dlp.engine(), ground };
         for file in files {
             match (self.run_cases)(file, set, &rehearsal) {
-                Ok(cases) => cases.into_iter().for_each(|end| report.count(end)),
+                Ok(runs) => runs.iter().for_each(|run| report.count(run)),
                 Err(error) => report.fail(Some(error)),
             }
         }
@@ -97,14 +149,14 @@ impl Policies {
 }
 
 impl CaseReport {
-    fn count(&mut self, end: CaseEnd) {
-        match end {
-            CaseEnd::Passed => self.passed += 1,
-            CaseEnd::Failed(error) => self.fail(error),
-            CaseEnd::Skipped(error) => {
+    fn count(&mut self, run: &CaseRun) {
+        match run.passed {
+            Some(true) => self.passed += 1,
+            Some(false) => self.fail(run.failure()),
+            None => {
                 self.skipped += 1;
                 if self.not_run.len() < MAX_LISTED {
-                    self.not_run.extend(error);
+                    self.not_run.extend(run.not_run());
                 }
             }
         }

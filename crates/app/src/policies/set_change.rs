@@ -1,6 +1,6 @@
 //! Difference of two policy sets.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     audit::EventType,
@@ -23,37 +23,25 @@ impl SetChange {
     /// Changes that lead from `before` to `after`.
     #[must_use]
     pub fn between(before: &PolicySet, after: &PolicySet) -> Self {
-        let mut change = Self::default();
-        for record in after.records() {
-            match before.find(&record.id) {
-                None => change.added.push(Arc::clone(&record.id)),
-                Some(earlier) if earlier.version != record.version => {
-                    change.changed.push(Arc::clone(&record.id));
-                }
-                Some(_) => {}
-            }
-        }
-        let gone = before.records().iter().filter(|record| after.find(&record.id).is_none());
-        change.removed = gone.map(|record| Arc::clone(&record.id)).collect();
-        change
+        let before = before.records().iter();
+        Self::since(before.filter_map(|it| Some((&*it.id, it.version.as_deref()?))), after)
     }
 
     /// Changes that lead from a set of these policies and versions to `after`.
-    pub(crate) fn since(before: &[(String, String)], after: &PolicySet) -> Self {
-        let known: HashMap<&str, &str> =
-            before.iter().map(|(id, version)| (id.as_str(), version.as_str())).collect();
+    pub(crate) fn since<'a>(
+        before: impl Iterator<Item = (&'a str, &'a str)>,
+        after: &PolicySet,
+    ) -> Self {
+        let mut gone: BTreeMap<&str, &str> = before.collect();
         let mut change = Self::default();
         for record in after.records().iter().filter(|record| !record.builtin) {
-            match known.get(&*record.id) {
+            match gone.remove(&*record.id) {
+                Some(version) if Some(version) == record.version.as_deref() => {}
+                Some(_) => change.changed.push(Arc::clone(&record.id)),
                 None => change.added.push(Arc::clone(&record.id)),
-                Some(version) if Some(*version) != record.version.as_deref() => {
-                    change.changed.push(Arc::clone(&record.id));
-                }
-                Some(_) => {}
             }
         }
-        let gone = before.iter().filter(|(id, _)| after.find(id).is_none());
-        change.removed = gone.map(|(id, _)| id.as_str().into()).collect();
+        change.removed = gone.into_keys().map(Arc::from).collect();
         change
     }
 

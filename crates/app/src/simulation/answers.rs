@@ -3,19 +3,20 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
+    audit::RecordedDecision,
     call::PinState,
     clock::Timestamp,
     json::Document,
-    policy::{Agent, Identity, PolicySet, Principal},
+    policy::{Agent, Explain, Identity, PolicySet, Principal},
     tool::Tool,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    judge::{Case, Simulator},
-    report::{ComparedCall, RequestReport, SimulatedCall, SimulationCounts},
-    request::{Ask, Options, Who},
+    judge::{Case, Judged, Simulator},
+    report::{RequestReport, SimulatedCall, SimulatedDlp, SimulatedExpectation, SimulationCounts},
+    request::{Ask, Expectation, Options, Who},
     sets::Sets,
 };
 use crate::base::long_work::Stop;
@@ -45,7 +46,7 @@ pub(super) fn answer(
         if until.stop.is_due() || named > until.named {
             break;
         }
-        let call = judge(simulator, ask, case, sets, options).answered(options.include_shadow);
+        let call = judge(simulator, ask, case, sets, options);
         summary.count(&call);
         named = named.saturating_add(policies_named(&call));
         results.push(call);
@@ -78,23 +79,36 @@ fn policies_named(call: &SimulatedCall) -> usize {
     explained + shadow + call.errors.len() + call.determining_policies.len()
 }
 
-fn judge<'a>(
+fn judge(
     simulator: &Simulator<'_>,
-    ask: &'a Ask,
+    ask: &Ask,
     case: &Case,
     sets: &Sets,
     options: &Options,
-) -> ComparedCall<'a> {
+) -> SimulatedCall {
     let began = Instant::now();
     let prepared = simulator.prepare(case);
     let judged = simulator.judge(&sets.candidate, case, &prepared, options.explain);
     let evaluated_us = u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
-    ComparedCall {
-        id: ask.id.as_deref(),
-        tool: &ask.tool,
-        judged,
-        before: sets.baseline().map(|set| simulator.judge(set, case, &prepared, None)),
-        expect: ask.expect.as_ref(),
+    let alone = |set| simulator.judge(set, case, &prepared, Explain::Decision);
+    let before = sets.baseline().map(alone);
+    SimulatedCall {
+        id: ask.id.clone(),
+        tool: ask.tool.clone(),
+        baseline: before.as_ref().map(Judged::summarize),
+        change: before.map(|before| judged.change_since(&before)),
+        expectation: ask.expect.as_ref().map(|expected| expected.compared(&judged)),
+        decision: judged.decision,
+        cause: judged.cause,
+        policy: judged.policy,
+        reason: judged.reason,
+        determining_policies: judged.determining,
+        obligations: judged.obligations,
+        dlp: SimulatedDlp { findings: judged.found, action: judged.action },
+        shadow: options.include_shadow.then_some(judged.shadow),
+        errors: judged.errors,
+        violations: judged.violations,
+        explain: judged.explanation.filter(|_| options.explain > Explain::Decision),
         evaluated_us,
     }
 }
@@ -143,5 +157,22 @@ pub(super) fn identity(who: Who, org: String) -> Identity {
         mfa: false,
         agent: agent.map(|(id, kind)| Agent { id, kind }),
         client: None,
+    }
+}
+
+impl Expectation {
+    fn compared(&self, judged: &Judged) -> SimulatedExpectation {
+        let mut unmet = Vec::new();
+        let mut compare = |what: &str, wanted: Option<&str>, got: Option<&str>| {
+            if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
+                let got = got.unwrap_or("none");
+                unmet.push(format!("{what}: expected `{wanted}`, got `{got}`"));
+            }
+        };
+        let decision = |decision: Option<RecordedDecision>| decision.map(RecordedDecision::as_str);
+        compare("decision", decision(self.decision), decision(judged.decision));
+        compare("policy", self.policy.as_deref(), judged.policy.as_deref());
+        compare("cause", self.cause.as_deref(), Some(judged.cause.as_str()));
+        SimulatedExpectation { met: unmet.is_empty(), unmet }
     }
 }

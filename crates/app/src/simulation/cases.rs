@@ -7,12 +7,12 @@ use portcullis_core::{
     policy::{PolicyError, PolicyFile, PolicySet},
     refusal::Refusal,
 };
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use serde_saphyr::{Location, Spanned};
 
 use super::{Simulation, Subject, rehearsal::Rehearsal};
-use crate::policies::rehearsed::CaseEnd;
+use crate::policies::rehearsed::{CasePlace, CaseRun};
 
 /// A file of cases, understood.
 #[derive(Debug)]
@@ -21,32 +21,6 @@ pub struct CaseFile {
     simulation: Simulation,
     /// Beginning of each case.
     places: Vec<CasePlace>,
-}
-
-/// Line and column of a file, counted from one.
-#[derive(Debug, Clone, Copy)]
-struct CasePlace {
-    line: usize,
-    column: usize,
-}
-
-impl CasePlace {
-    const FIRST: Self = Self { line: 1, column: 1 };
-}
-
-/// Result of one case.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CaseRun {
-    pub file: String,
-    /// The line its case begins in.
-    pub line: usize,
-    #[serde(skip)]
-    column: usize,
-    /// True if the result is as expected; absent if the case was not run because its tool is not known
-    /// here.
-    pub passed: Option<bool>,
-    /// The simulated call, as the API answers it, or why it could not be judged.
-    pub result: Value,
 }
 
 #[derive(Deserialize)]
@@ -61,7 +35,7 @@ struct CaseEntries {
 impl CaseFile {
     /// Reads a file of cases, JSON or YAML. Fails with the place of the first mistake.
     pub fn read(file: &PolicyFile) -> Result<Self, PolicyError> {
-        let wrong = |place, message| error(&file.path, place, "syntax", message);
+        let wrong = |place: CasePlace, message| place.error(&file.path, "syntax", message);
         // Every JSON text is a YAML text too.
         let written: CaseEntries = serde_saphyr::from_str(&file.text).map_err(|error| {
             let place = error.location().map_or(CasePlace::FIRST, |location| place(&location));
@@ -106,7 +80,8 @@ impl CaseFile {
         let (asks, places): (Vec<_>, Vec<_>) = known.into_iter().unzip();
         let simulation = Simulation { subject: Subject::Asks(asks), ..self.simulation.clone() };
         let report = rehearsal.simulate(set, &simulation).map_err(|refusal| {
-            error(&self.path, first_place(&refusal, &places), "syntax", message_of(&refusal))
+            let place = first_place(&refusal, &places);
+            place.error(&self.path, "syntax", message_of(&refusal))
         })?;
         let mut results = report.results.iter();
         for place in places {
@@ -131,46 +106,9 @@ impl CaseFile {
     }
 }
 
-impl CaseRun {
-    /// The failure as an error of the folder; none when it did not fail.
-    #[must_use]
-    pub fn failure(&self) -> Option<PolicyError> {
-        (self.passed == Some(false)).then(|| self.error("test_failed", "is not as expected"))
-    }
-
-    /// The reason why the case was not run, with its place in the folder; none when it was run.
-    #[must_use]
-    pub fn not_run(&self) -> Option<PolicyError> {
-        self.passed.is_none().then(|| self.error("test_not_run", "is not run"))
-    }
-
-    fn error(&self, code: &'static str, end: &str) -> PolicyError {
-        let text = |name: &str| self.result.get(name).and_then(Value::as_str);
-        let unmet = self.result.pointer("/expectation/unmet").and_then(Value::as_array);
-        let unmet = unmet.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>();
-        let what = if unmet.is_empty() {
-            text("cause").unwrap_or("it could not be asked").to_owned()
-        } else {
-            unmet.join("; ")
-        };
-        let name = text("id").or(text("tool")).unwrap_or("a case");
-        let place = CasePlace { line: self.line, column: self.column };
-        error(&self.file, place, code, format!("`{name}` {end}: {what}"))
-    }
-}
-
 fn place(location: &Location) -> CasePlace {
     let number = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).max(1);
     CasePlace { line: number(location.line()), column: number(location.column()) }
-}
-
-fn error(
-    path: &str,
-    CasePlace { line, column }: CasePlace,
-    code: &'static str,
-    message: String,
-) -> PolicyError {
-    PolicyError { path: path.to_owned(), line, column, code, policy: None, message }
 }
 
 fn message_of(refusal: &Refusal) -> String {
@@ -193,14 +131,8 @@ pub(crate) fn run_cases(
     file: &PolicyFile,
     set: &Arc<PolicySet>,
     rehearsal: &Rehearsal<'_>,
-) -> Result<Vec<CaseEnd>, PolicyError> {
-    let runs = CaseFile::read(file)?.run(set, rehearsal)?;
-    let ends = runs.into_iter().map(|run| match run.passed {
-        Some(true) => CaseEnd::Passed,
-        Some(false) => CaseEnd::Failed(run.failure()),
-        None => CaseEnd::Skipped(run.not_run()),
-    });
-    Ok(ends.collect())
+) -> Result<Vec<CaseRun>, PolicyError> {
+    CaseFile::read(file)?.run(set, rehearsal)
 }
 
 #[cfg(test)]

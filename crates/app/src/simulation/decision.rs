@@ -1,11 +1,11 @@
-//! A decision in short, its cause and its explanation, and its change under other policies.
+//! A decision in short, its cause, and its change under other policies.
 
 use std::sync::Arc;
 
 use portcullis_core::{
     audit::{DlpResult, RecordedDecision},
     call::{Denial, Grounds},
-    policy::{Cause, Considered, NearMiss},
+    policy::Cause,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -64,25 +64,6 @@ impl SimulatedCause {
             Grounds::Limit(_) | Grounds::Approval(_) | Grounds::Masking => Self::Obligation,
         }
     }
-}
-
-/// Explanation of a decision, as far as it was asked for.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-#[schema(as = SimulatedExplanation)]
-pub struct Explanation {
-    /// On `default-deny`, permits that nearly applied, by their heads: `differs` (`condition`,
-    /// `principal` or `action`), the head (`principal`, `action`, `resource`), `permits` (`policy`, and the
-    /// `clause` that failed with its `outcome`) and how many `more` have that head.
-    #[schema(value_type = Vec<Object>)]
-    pub near_misses: Vec<NearMiss>,
-    /// Number of policies whose scope matches; with `candidates` or `full`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub considered: Option<usize>,
-    /// Answer of each of them; with `candidates` or `full`: `policy`, `effect`, `status`,
-    /// `outcome` and `clauses`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Vec<Object>>)]
-    pub candidates: Option<Vec<Considered>>,
 }
 
 /// Action of DLP on a simulated call.

@@ -13,8 +13,8 @@ use portcullis_core::{
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
     json::Document,
     policy::{
-        Cause, Considered, Decision, Errored, Examined, Explain, KnownContext, NearMiss,
-        Obligation, OrgView, Phase, PolicySet, Principal, Question, Shadow, Verdict,
+        Decision, Errored, Explain, Explanation, KnownContext, Obligation, OrgView, Phase,
+        PolicySet, Principal, Question, Shadow,
     },
     refusal::Violation,
     tool::Tool,
@@ -22,9 +22,7 @@ use portcullis_core::{
 use serde_json::Value;
 use tokio::runtime::Handle;
 
-use super::decision::{
-    Explanation, SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction,
-};
+use super::decision::{SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction};
 use crate::request::dlp::Dlp;
 
 /// One call with everything looked up.
@@ -56,7 +54,8 @@ pub(crate) struct Judged {
     pub(crate) shadow: Vec<Shadow>,
     pub(crate) errors: Vec<Errored>,
     pub(crate) violations: Vec<Violation>,
-    pub(crate) explained: Option<Explanation>,
+    /// Absent where no policy was asked.
+    pub(crate) explanation: Option<Explanation>,
 }
 
 /// A call with the findings of DLP, which are the same for every set that is asked.
@@ -132,9 +131,9 @@ impl Simulator<'_> {
         set: &PolicySet,
         case: &Case,
         prepared: &PreparedCase,
-        explain: Option<Explain>,
+        explain: Explain,
     ) -> Judged {
-        let examiner = Examiner { set, explain, org: self.org, explained: Cell::new(None) };
+        let examiner = Examiner { set, explain, org: self.org, explanation: Cell::new(None) };
         let (ruled, found) = match case.phase {
             Phase::Request => {
                 let cleared = self.request(&examiner, case, prepared);
@@ -147,7 +146,7 @@ impl Simulator<'_> {
         };
         let found = found.as_ref().map(Findings::detectors).unwrap_or_default();
         let found = found.into_iter().map(str::to_owned).collect();
-        Judged { explained: examiner.explained.take(), ..Judged::of(&ruled, found) }
+        Judged { explanation: examiner.explanation.take(), ..Judged::of(&ruled, found) }
     }
 
     /// The call as far as it would be sent.
@@ -208,9 +207,9 @@ fn answer(case: &Case) -> Answer {
 /// A set that also explains its decision.
 struct Examiner<'a> {
     set: &'a PolicySet,
-    explain: Option<Explain>,
+    explain: Explain,
     org: Option<&'a OrgView>,
-    explained: Cell<Option<Explanation>>,
+    explanation: Cell<Option<Explanation>>,
 }
 
 impl Decider for Examiner<'_> {
@@ -219,51 +218,12 @@ impl Decider for Examiner<'_> {
     }
 
     fn decide(&self, question: &Question<'_>) -> Decision {
-        let Some(explain) = self.explain else { return self.set.decide(question) };
         let known = KnownContext::everything();
-        let examined = self.set.examine(question, &known, explain);
-        let near_misses = near_misses(self.set, question, &known, &examined.decision, self.org);
-        let considered = candidates(self.set, &examined, self.org);
-        self.explained.set(Some(match explain {
-            Explain::Determining => Explanation { near_misses, considered: None, candidates: None },
-            Explain::Candidates | Explain::Full | Explain::Values => Explanation {
-                near_misses,
-                considered: Some(considered.len()),
-                candidates: Some(considered),
-            },
-        }));
-        examined.decision
+        let explanation = self.set.explain(question, &known, self.explain, self.org);
+        let decision = explanation.decision.clone();
+        self.explanation.set(Some(explanation));
+        decision
     }
-}
-
-/// Permits that nearly applied, if the decision is a denial by default, as far as the org is told of
-/// them.
-pub(super) fn near_misses(
-    set: &PolicySet,
-    question: &Question<'_>,
-    known: &KnownContext,
-    decision: &Decision,
-    org: Option<&OrgView>,
-) -> Vec<NearMiss> {
-    if !matches!(&decision.verdict, Verdict::Deny { cause: Cause::DefaultDeny, .. }) {
-        return Vec::new();
-    }
-    set.near_misses(question, known, &|id| concerns(set, id, org))
-}
-
-/// Policies whose scope matched, as far as the org is told of them.
-pub(super) fn candidates(
-    set: &PolicySet,
-    examined: &Examined,
-    org: Option<&OrgView>,
-) -> Vec<Considered> {
-    let told = examined.candidates.iter().filter(|one| concerns(set, &one.policy, org));
-    told.cloned().collect()
-}
-
-/// Returns true if the policy can concern the org; every policy concerns the operator.
-fn concerns(set: &PolicySet, id: &str, org: Option<&OrgView>) -> bool {
-    org.is_none_or(|org| set.can_concern(id, org))
 }
 
 impl Judged {
@@ -299,8 +259,13 @@ impl Judged {
             shadow: ruling.map(|it| it.shadow.clone()).unwrap_or_default(),
             errors: ruling.map(|it| it.errors.clone()).unwrap_or_default(),
             violations: denial.map(|it| violations(it.grounds())).unwrap_or_default(),
-            explained: None,
+            explanation: None,
         }
+    }
+
+    /// Returns true if the call, or its answer, passes.
+    pub(crate) fn permits(&self) -> bool {
+        self.decision == Some(RecordedDecision::Allow)
     }
 
     /// The decision in short.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::RecordedDecision,
-    policy::{Errored, Shadow},
+    policy::{Errored, Explanation, Shadow},
     refusal::Violation,
 };
 use serde::Serialize;
@@ -12,12 +12,8 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{
-    decision::{
-        Explanation, SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction,
-    },
-    judge::Judged,
+    decision::{SimulatedCause, SimulatedChange, SimulatedDecision, SimulatedDlpAction},
     replay::report::ReplayReport,
-    request::Expectation,
     sets::SimulatedSets,
 };
 
@@ -153,65 +149,5 @@ impl SimulationCounts {
         self.changed += usize::from(changed);
         let failed = call.expectation.as_ref().is_some_and(|expectation| !expectation.met);
         self.expectations_failed += usize::from(failed);
-    }
-}
-
-/// One call, judged and compared.
-pub(crate) struct ComparedCall<'a> {
-    pub(crate) id: Option<&'a str>,
-    pub(crate) tool: &'a str,
-    pub(crate) judged: Judged,
-    pub(crate) before: Option<Judged>,
-    pub(crate) expect: Option<&'a Expectation>,
-    pub(crate) evaluated_us: u64,
-}
-
-impl ComparedCall<'_> {
-    pub(crate) fn answered(self, with_shadow: bool) -> SimulatedCall {
-        let Self { id, tool, judged, before, expect, evaluated_us } = self;
-        let expectation = expect.map(|expected| expected.compared(&judged));
-        let change = before.as_ref().map(|before| judged.change_since(before));
-        SimulatedCall {
-            id: id.map(str::to_owned),
-            tool: tool.to_owned(),
-            decision: judged.decision,
-            cause: judged.cause,
-            policy: judged.policy,
-            reason: judged.reason,
-            determining_policies: judged.determining,
-            obligations: judged.obligations,
-            dlp: SimulatedDlp { findings: judged.found, action: judged.action },
-            shadow: with_shadow.then_some(judged.shadow),
-            errors: judged.errors,
-            violations: judged.violations,
-            explain: judged.explained,
-            baseline: before.as_ref().map(Judged::summarize),
-            change,
-            expectation,
-            evaluated_us,
-        }
-    }
-}
-
-impl Expectation {
-    fn compared(&self, judged: &Judged) -> SimulatedExpectation {
-        let unmet = self.unmet(judged);
-        SimulatedExpectation { met: unmet.is_empty(), unmet }
-    }
-
-    /// Descriptions of the expectations that are not met.
-    fn unmet(&self, judged: &Judged) -> Vec<String> {
-        let mut unmet = Vec::new();
-        let mut compare = |what: &str, wanted: Option<&str>, got: Option<&str>| {
-            if let Some(wanted) = wanted.filter(|wanted| got != Some(*wanted)) {
-                let got = got.unwrap_or("none");
-                unmet.push(format!("{what}: expected `{wanted}`, got `{got}`"));
-            }
-        };
-        let decision = |decision: Option<RecordedDecision>| decision.map(RecordedDecision::as_str);
-        compare("decision", decision(self.decision), decision(judged.decision));
-        compare("policy", self.policy.as_deref(), judged.policy.as_deref());
-        compare("cause", self.cause.as_deref(), Some(judged.cause.as_str()));
-        unmet
     }
 }

@@ -7,34 +7,23 @@
 //! it finds there. Leaving a rule out changes neither the decision nor its reasons nor its errors:
 //! its scope is false, and a false scope is never evaluated any further.
 //!
-//! Two evaluators say what the rules found mean: [`CORE`] calls the evaluator inside the policy
-//! library, [`PUBLIC`] only what the library promises to keep. They are tested against each other
-//! and against the library's own authorizer.
+//! What the rules found mean is tested against the library's own authorizer.
 
 mod conditions;
 mod evaluator;
 mod keys;
-mod native;
-mod promised;
 mod request_target;
 mod rule;
 mod slice;
 mod value;
 
-pub(super) use self::native::{Clauses, Insight};
+pub(super) use self::evaluator::Insight;
 pub use self::{
     conditions::Conditions,
-    evaluator::{Evaluator, Party, RuleResults, Situation, Unbuildable, World},
+    evaluator::{Party, RuleResults, Situation, Unbuildable},
     keys::{Key, PrincipalKeys},
-    native::Core,
-    promised::Public,
     request_target::{Closeness, Member, RequestTarget},
     rule::{ActionScope, EntityScope, Rule, RuleScope},
     slice::Slice,
     value::Plain,
 };
-
-/// Evaluates inside the policy library. What decides in production.
-pub static CORE: Core = Core;
-/// Evaluates through the library's promised interface alone.
-pub static PUBLIC: Public = Public;

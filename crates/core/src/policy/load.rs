@@ -4,6 +4,5 @@ pub(super) mod annotations;
 pub(super) mod builtins;
 pub(super) mod clauses;
 pub(super) mod compiled;
-pub(super) mod faults;
 pub(super) mod obligations;
 pub(super) mod parser;

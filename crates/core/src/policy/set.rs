@@ -25,7 +25,7 @@ use crate::{
             decision::Decision,
             order::{self, Frame},
         },
-        engine::{CORE, Evaluator, PrincipalKeys},
+        engine::PrincipalKeys,
         files::{PolicyError, PolicyFile, SourceFile, sorted},
         load::{compiled::Placed, parser::Parser},
         terms::Status,
@@ -41,7 +41,6 @@ use crate::{
 
 pub(super) mod access;
 pub(super) mod draft;
-mod owed;
 pub(super) mod projection;
 pub(super) mod tenancy;
 
@@ -54,7 +53,6 @@ pub struct PolicySet {
     pub(in crate::policy) records: Vec<PolicyRecord>,
     version: Arc<str>,
     loaded_at: Timestamp,
-    pub(in crate::policy) evaluator: &'static dyn Evaluator,
     table: OnceLock<AccessTable>,
 }
 
@@ -190,21 +188,13 @@ impl PolicySet {
         let records = binding.records(since);
         let version = version(&binding.policies, &binding.environment.declared);
         let Binding { policies, environment, slots, keys, .. } = binding;
-        let evaluator = was.map_or(&CORE as &dyn Evaluator, |set| set.evaluator);
         let table = OnceLock::new();
-        Self { policies, environment, slots, keys, records, version, loaded_at, evaluator, table }
+        Self { policies, environment, slots, keys, records, version, loaded_at, table }
     }
 
     /// Parts that the next binding can take over.
     fn bound(&self) -> Bound<'_> {
         Bound { slots: &self.slots, keys: &self.keys }
-    }
-
-    /// The same set, evaluated by another evaluator.
-    #[must_use]
-    pub fn evaluated_by(mut self, evaluator: &'static dyn Evaluator) -> Self {
-        self.evaluator = evaluator;
-        self
     }
 
     /// Decides `question`. Never fails: a call that cannot be decided is denied.
@@ -222,7 +212,7 @@ impl PolicySet {
         let slot = self.slot(question.tool);
         let keys = question.principal.keys(&self.keys);
         let stage = slot.stage(question.phase);
-        judge(Frame { slot: &slot, stage, question, keys: &keys, evaluator: self.evaluator })
+        judge(Frame { slot: &slot, stage, question, keys: &keys })
     }
 
     /// SHA-256 of the set, `sha256:…`; white space and comments do not change it.

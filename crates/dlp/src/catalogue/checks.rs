@@ -4,6 +4,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde_json::Value;
 
 mod coins;
+pub(crate) mod conditions;
 pub(crate) mod digits;
 mod numbers;
 pub(crate) mod sums;

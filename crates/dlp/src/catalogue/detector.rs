@@ -1,14 +1,18 @@
 //! Detectors: data, and a check.
 
-use std::{cell::Cell, ops::Range};
+use std::{cell::Cell, ops::Range, sync::Arc};
 
 use serde::Deserialize;
 
 use crate::{
-    catalogue::checks::digits::DigitRule,
+    catalogue::{
+        checks::{conditions::Conditions, digits::DigitRule},
+        pattern::Pattern,
+    },
     text::{
         digits::DigitRun,
         groups::Grouping,
+        layouts::Layout,
         window::Window,
         words::{self, is_word},
     },
@@ -18,10 +22,16 @@ use crate::{
 /// One kind of sensitive text: how it is recognised and what makes it certain.
 #[derive(Debug)]
 pub struct Detector {
-    pub(crate) name: &'static str,
+    pub(crate) name: Arc<str>,
+    /// Name and place of its entry, for messages.
+    pub(crate) label: String,
     pub(crate) category: Category,
-    pub(crate) description: &'static str,
+    pub(crate) description: String,
     pub(crate) shape: Shape,
+    /// Texts that wake it, as they are written; found in any case.
+    pub(crate) literals: Vec<String>,
+    /// What is found where it wakes. When it has a group, the group is what is found.
+    pub(crate) pattern: Option<Pattern>,
     /// Characters that must not touch a match on either side.
     pub(crate) edges: Edges,
     /// Evidence, in bits, that the shape alone gives.
@@ -29,17 +39,17 @@ pub struct Detector {
     /// Looks closer: more bits, or none when it is something else.
     pub(crate) check: Check,
     /// Words that support a match when they stand near it or in a key above it, lower case.
-    pub(crate) context: &'static [&'static str],
+    pub(crate) context: Vec<String>,
     /// Evidence, in bits, that context gives.
     pub(crate) context_bits: i32,
     /// Words in the key that speak against a match, lower case.
-    pub(crate) against: &'static [&'static str],
+    pub(crate) against: Vec<String>,
     /// Makes equal values equal before they are fingerprinted.
     pub(crate) normal_form: NormalForm,
     /// Texts, or JSON objects, in which it must fire; run as tests and shown in the docs.
-    pub(crate) positives: &'static [&'static str],
+    pub(crate) positives: Vec<String>,
     /// Texts, or JSON objects, in which it must not.
-    pub(crate) negatives: &'static [&'static str],
+    pub(crate) negatives: Vec<String>,
 }
 
 pub(crate) type CheckFunction = fn(&Candidate<'_>) -> Option<i32>;
@@ -52,18 +62,15 @@ pub(crate) type FindPart = fn(&Window<'_>, Range<usize>) -> Option<Range<usize>>
 pub(crate) enum Check {
     Function(CheckFunction),
     Digits(DigitRule),
+    Conditions(Conditions),
 }
 
 /// Triggers of a detector, and the text that it then looks at.
 #[derive(Debug)]
 pub(crate) enum Shape {
-    /// A pattern that cannot match without one of the literals.
+    /// A pattern that cannot match without one of the literals. One that begins with a letter or a digit
+    /// has to begin where a word does, or with a capital.
     Pattern {
-        /// Literals, found in any case; the pattern decides. One that begins with a letter or a digit
-        /// has to begin where a word does, or with a capital.
-        literals: &'static [&'static str],
-        /// The pattern. When it has a group, the group is what is found.
-        pattern: &'static str,
         /// Bytes before a literal that the pattern may need.
         before: u16,
         /// Bytes from the literal's start that the pattern may need.
@@ -71,21 +78,18 @@ pub(crate) enum Shape {
     },
     /// As `Pattern`, and a literal in a key also wakes it for that member's value.
     Beside {
-        /// Lower-case literals; found in any case.
-        literals: &'static [&'static str],
-        /// The pattern. When it has a group, the group is what is found.
-        pattern: &'static str,
         /// Bytes from the literal's end, or from the value's start, that are looked at.
         after: u16,
+    },
+    /// The pattern of a configured detector: its literals wake it anywhere, or every text does where it has none.
+    Configured {
+        /// True if a match counts only where one of the words stands.
+        needs_context: bool,
     },
     /// The value that a name is given. In a text it wakes at every literal: given the text and
     /// where the literal stands, what is found. Below a key and in a column that hold a literal,
     /// all of the value is a candidate.
-    Value {
-        /// Lower-case literals; found in any case.
-        literals: &'static [&'static str],
-        find: FindPart,
-    },
+    Value(FindPart),
     /// Wakes at every `@`: given the text and the offset of the `@`, what is found.
     At(FindAt),
     /// Wakes at every run of digit groups that is long enough.
@@ -99,30 +103,25 @@ pub(crate) enum Shape {
     /// Layouts of characters, as [`layouts`](crate::text::layouts) reads them.
     Number {
         /// Layouts that are telling by themselves: they wake at their first digits.
-        alone: &'static [&'static str],
-        /// Layouts that could be anything: only looked for beside the context words, also with
-        /// other signs between their characters, which is worth less.
-        named: &'static [&'static str],
+        alone: Vec<Layout>,
+        /// Layouts that could be anything: only looked for beside the context words.
+        named: Vec<Layout>,
+        /// Those that are looked for there also with other signs between their characters, which is worth less.
+        loose: Vec<Layout>,
         /// Digits in any grouping: only looked for beside the context words.
         grouped: Option<Grouping>,
     },
     /// Wakes at every literal: given the text and where the literal stands, what is found.
-    Around {
-        /// Lower-case literals; found in any case.
-        literals: &'static [&'static str],
-        find: FindPart,
-    },
+    Around(FindPart),
     /// As `Around`, and wakes at the beginning of every text, which then is an empty literal.
-    Start {
-        /// Lower-case literals; found in any case.
-        literals: &'static [&'static str],
-        find: FindPart,
-    },
+    Start(FindPart),
     /// Wakes at every long run of letters and digits that may be an address of a coin or the
     /// beginning of a token: given the text and the run, what is found.
     Run(FindPart),
     /// Wakes at every run of hex digits with at least five colons, and takes all of it.
     Colons,
+    /// Characters that cannot be seen: the scan looks for them itself.
+    Hidden,
 }
 
 /// Evidence, in bits, that a layout is worth which is telling by itself.
@@ -180,6 +179,7 @@ impl Check {
         match self {
             Check::Function(check) => check(candidate),
             Check::Digits(rule) => rule.bits(candidate.digits()),
+            Check::Conditions(conditions) => conditions.hold(candidate.matched()).then_some(0),
         }
     }
 }
@@ -229,10 +229,32 @@ impl Before {
 }
 
 impl Detector {
+    /// One whose matches are certain, without anything to look closer at.
+    pub(crate) fn new(name: &str, category: Category, shape: Shape) -> Self {
+        Self {
+            name: Arc::from(name),
+            label: String::new(),
+            category,
+            description: String::new(),
+            shape,
+            literals: Vec::new(),
+            pattern: None,
+            edges: Edges::Any,
+            bits: 0,
+            check: Check::Function(|_| Some(0)),
+            context: Vec::new(),
+            context_bits: 0,
+            against: Vec::new(),
+            normal_form: NormalForm::Verbatim,
+            positives: Vec::new(),
+            negatives: Vec::new(),
+        }
+    }
+
     /// The name policies and settings use.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Kind of harm that its findings stand for.
@@ -243,49 +265,49 @@ impl Detector {
 
     /// Description of its matches, in one line.
     #[must_use]
-    pub fn description(&self) -> &'static str {
-        self.description
+    pub fn description(&self) -> &str {
+        &self.description
     }
 
     /// Texts, or JSON objects, in which it fires.
     #[must_use]
-    pub fn positives(&self) -> &'static [&'static str] {
-        self.positives
+    pub fn positives(&self) -> &[String] {
+        &self.positives
     }
 
     /// Look-alikes that it leaves alone.
     #[must_use]
-    pub fn negatives(&self) -> &'static [&'static str] {
-        self.negatives
+    pub fn negatives(&self) -> &[String] {
+        &self.negatives
     }
-}
 
-impl Shape {
+    /// Returns true if it is an entry of the catalogue.
+    pub(crate) const fn is_built_in(&self) -> bool {
+        !matches!(self.shape, Shape::Configured { .. } | Shape::Hidden)
+    }
+
+    /// The fault of its pattern, which is compiled for that.
+    pub(crate) fn pattern_problem(&self) -> Option<&str> {
+        self.pattern.as_ref()?.problem()
+    }
+
     /// Returns true if what is found has a name.
     pub(crate) const fn is_named(&self) -> bool {
-        matches!(self, Shape::Beside { .. } | Shape::Value { .. })
+        matches!(self.shape, Shape::Beside { .. } | Shape::Value(_))
     }
-}
 
-impl Detector {
-    /// The literals that wake it, in any case.
-    pub(crate) fn literals(&self) -> Vec<String> {
-        match self.shape {
-            Shape::Pattern { literals, .. }
-            | Shape::Beside { literals, .. }
-            | Shape::Around { literals, .. }
-            | Shape::Start { literals, .. } => literals.iter().map(|l| (*l).to_owned()).collect(),
-            Shape::Value { literals, .. } => {
-                literals.iter().flat_map(|word| words::spellings(word)).collect()
-            }
-            Shape::Number { named: [], grouped: None, .. }
-            | Shape::At(_)
-            | Shape::Digits { .. }
-            | Shape::Run(_)
-            | Shape::Colons => Vec::new(),
-            Shape::Number { .. } => {
-                self.context.iter().flat_map(|word| words::spellings(word)).collect()
-            }
+    /// The literals that wake it, in all their spellings.
+    pub(crate) fn wakes_at(&self) -> Vec<String> {
+        let is_named_number = matches!(
+            &self.shape,
+            Shape::Number { named, grouped, .. } if !named.is_empty() || grouped.is_some()
+        );
+        if is_named_number {
+            self.context.iter().flat_map(|word| words::spellings(word)).collect()
+        } else if matches!(self.shape, Shape::Value(_)) {
+            self.literals.iter().flat_map(|word| words::spellings(word)).collect()
+        } else {
+            self.literals.clone()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Numbers of patients, of those who treat them, and of what they suffer from.
 
 use crate::catalogue::{
-    checks::{at, luhn, one_digit, value, varied, weighted},
+    checks::{at, cross_sum, luhn, one_digit, value, varied, weighted},
     detector::Candidate,
 };
 
@@ -38,6 +38,6 @@ pub(crate) fn kvnr(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let all = [first / 10, first % 10].into_iter().chain(digits.iter().map(|d| u32::from(*d)));
     let products = all.take(10).zip([1, 2].iter().cycle()).map(|(digit, weight)| digit * weight);
-    let sum: u32 = products.map(|product| product / 10 + product % 10).sum();
+    let sum: u32 = products.map(cross_sum).sum();
     one_digit(sum % 10 == at(&digits, 8))
 }

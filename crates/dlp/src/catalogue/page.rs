@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::{
     catalogue::{
         detector::{ALONE_BITS, Detector, Shape},
-        list,
+        load::Catalogue,
     },
     vocabulary::{Action, Category, Direction, Likelihood},
 };
@@ -38,10 +38,10 @@ can be added for those who have one.
 #[must_use]
 pub fn catalogue() -> String {
     let mut page = HEAD.to_owned();
-    let all: Vec<&Detector> = list::all().collect();
+    let all = Catalogue::all();
     let _ = write!(page, "\n{} detectors are built in.\n", all.len());
     for (category, title) in TITLES {
-        let own: Vec<_> = all.iter().filter(|found| found.category == *category).collect();
+        let own: Vec<_> = all.clone().filter(|found| found.category == *category).collect();
         let does = |direction| word(category.usual_action(direction));
         let input = does(Direction::Input);
         let output = does(Direction::Output);
@@ -72,7 +72,7 @@ const TITLES: &[(Category, &str)] = &[
 
 fn line(detector: &Detector, page: &mut String) {
     let is_secret = detector.category == Category::Secret;
-    let examples = |list: &[&str]| {
+    let examples = |list: &[String]| {
         let shown = list.iter().take(2).map(|example| code(&shortened(example, is_secret)));
         shown.collect::<Vec<_>>().join("<br>")
     };
@@ -83,43 +83,36 @@ fn line(detector: &Detector, page: &mut String) {
         detector.description.replace('|', "\\|"),
         if is_telling(detector) { "yes" } else { "" },
         words(detector),
-        examples(detector.positives),
-        examples(detector.negatives),
+        examples(&detector.positives),
+        examples(&detector.negatives),
     );
 }
 
 /// Returns true if it can fire without a word beside it.
 fn is_telling(detector: &Detector) -> bool {
-    let more = match detector.shape {
-        Shape::Number { alone: [], .. } | Shape::Beside { .. } | Shape::Value { .. } => {
+    if detector.is_named() {
+        return false;
+    }
+    let more = if let Shape::Number { alone, .. } = &detector.shape {
+        if alone.is_empty() {
             return false;
         }
-        Shape::Number { .. } => ALONE_BITS,
-        Shape::Pattern { .. }
-        | Shape::At(_)
-        | Shape::Digits { .. }
-        | Shape::Around { .. }
-        | Shape::Start { .. }
-        | Shape::Run(_)
-        | Shape::Colons => 12,
+        ALONE_BITS
+    } else {
+        12
     };
     Likelihood::from_bits(detector.bits + more).is_some()
 }
 
 /// The words that speak for it: names of vendors for secrets that are looked for beside them.
 fn words(detector: &Detector) -> String {
-    let words = match detector.shape {
-        Shape::Beside { literals, .. } | Shape::Value { literals, .. } => literals,
+    let words: &[String] = if detector.is_named() {
+        &detector.literals
+    } else if matches!(detector.shape, Shape::Digits { .. }) && detector.context_bits < 0 {
         // Its words speak against it.
-        Shape::Digits { .. } if detector.context_bits < 0 => &[],
-        Shape::Pattern { .. }
-        | Shape::Number { .. }
-        | Shape::At(_)
-        | Shape::Digits { .. }
-        | Shape::Around { .. }
-        | Shape::Start { .. }
-        | Shape::Run(_)
-        | Shape::Colons => detector.context,
+        &[]
+    } else {
+        &detector.context
     };
     let shown = words.iter().take(6).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
     if words.len() > 6 { format!("{shown}, …") } else { shown }

@@ -56,7 +56,7 @@ const MARKED_BITS: i32 = 32;
 /// Exactness of a built-in detector of secrets: marks of vendors and forms, then names of vendors, then
 /// names of secrets that want random text, then those that take any.
 fn degree(active: &Active) -> Option<usize> {
-    let detector = active.detector().filter(|it| it.category == Category::Secret)?;
+    let detector = active.built_in().filter(|it| it.category == Category::Secret)?;
     Some(match detector.shape {
         Shape::Pattern { .. }
             if detector.bits >= MARKED_BITS
@@ -66,13 +66,15 @@ fn degree(active: &Active) -> Option<usize> {
         }
         Shape::Pattern { .. } | Shape::At(_) => 2,
         Shape::Beside { .. } if !detector.context.is_empty() => 2,
-        Shape::Value { .. } => 0,
+        Shape::Value(_) => 0,
         Shape::Beside { .. }
         | Shape::Digits { .. }
         | Shape::Number { .. }
-        | Shape::Around { .. }
-        | Shape::Start { .. }
+        | Shape::Configured { .. }
+        | Shape::Around(_)
+        | Shape::Start(_)
         | Shape::Run(_)
-        | Shape::Colons => 1,
+        | Shape::Colons
+        | Shape::Hidden => 1,
     })
 }

@@ -97,10 +97,10 @@ impl Engine {
 
     /// The category of a detector; a name that means nothing counts among the least grave.
     fn category(&self, name: &str) -> Category {
-        let active = self.scanner.active.iter().find(|active| &*active.name == name);
+        let active = self.scanner.active.iter().find(|active| active.detector.name() == name);
         let known = || Self::known_detectors().find(|detector| detector.name() == name);
         active
-            .map(|active| active.category)
+            .map(|active| active.detector.category)
             .or_else(|| known().map(Detector::category))
             .or_else(|| self.settings.external.get(name).copied())
             .unwrap_or(Category::Contact)

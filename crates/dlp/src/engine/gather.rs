@@ -105,7 +105,7 @@ impl Gather<'_> {
                     if let Some(valued) = self.valued(&groups.hasher, found)
                         && self.take(groups, &valued, &origin)
                         && found.likelihood == Likelihood::VeryLikely
-                        && valued.active.category != Category::Hidden
+                        && valued.active.detector.category != Category::Hidden
                     {
                         certain.push(origin.leaf);
                     }
@@ -132,17 +132,18 @@ impl Gather<'_> {
 
     fn valued<'a>(&'a self, hasher: &RandomState, found: &'a Match) -> Option<Valued<'a>> {
         let active = self.scanner.active.get(usize::from(found.active))?;
-        let hash = hash_of(hasher, active.normal_form, self.body.slice(found.range.clone()));
+        let hash =
+            hash_of(hasher, active.detector.normal_form, self.body.slice(found.range.clone()));
         Some(Valued { found, active, hash })
     }
 
     /// The normal form of what stands in a range of the buffer.
     fn value(&self, active: &Active, range: &Range<usize>) -> Vec<u8> {
-        active.normal_form.apply(self.body.slice(range.clone()))
+        active.detector.normal_form.apply(self.body.slice(range.clone()))
     }
 
     fn print(&self, active: &Active, range: &Range<usize>) -> Fingerprint {
-        self.subject.key.fingerprint(&active.name, &self.value(active, range))
+        self.subject.key.fingerprint(&active.detector.name, &self.value(active, range))
     }
 
     /// Counts a match. Returns false if it is allowed there.
@@ -152,7 +153,7 @@ impl Gather<'_> {
         }
         let pseudonym = || {
             let value = self.value(valued.active, &valued.found.range);
-            self.subject.key.pseudonym(&valued.active.name, &value)
+            self.subject.key.pseudonym(&valued.active.detector.name, &value)
         };
         groups.of(valued, origin.segment).add(valued, origin, pseudonym);
         true
@@ -188,7 +189,7 @@ impl Gather<'_> {
         let Valued { found, active, .. } = valued;
         let node = self.body.segment(segment).map(|segment| segment.node);
         self.allow.permits(&Occasion {
-            detector: &active.name,
+            detector: &active.detector.name,
             tool: self.subject.tool.as_deref(),
             value: self.body.slice(found.range.clone()),
             pointer: &|| node.map(|node| self.body.pointer(node)).unwrap_or_default(),
@@ -202,9 +203,9 @@ impl Gather<'_> {
         let printed = group.values().take(if is_printed { MAX_PRINTS } else { 0 });
         let prints = printed.map(|value| self.print(active, &value.range));
         Some(Finding {
-            detector: active.name.clone(),
-            category: active.category,
-            normal_form: active.normal_form,
+            detector: active.detector.name.clone(),
+            category: active.detector.category,
+            normal_form: active.detector.normal_form,
             pointer: String::new(),
             place: group.segment,
             in_key: segment.kind == SegmentKind::Key,
@@ -268,7 +269,7 @@ fn hash_of(hasher: &RandomState, normal_form: NormalForm, value: &[u8]) -> u64 {
 }
 
 fn may_be_cut(active: &Active, found: &Match) -> bool {
-    active.category.may_be_cut() && found.likelihood == Likelihood::VeryLikely
+    active.detector.category.may_be_cut() && found.likelihood == Likelihood::VeryLikely
 }
 
 impl Groups {

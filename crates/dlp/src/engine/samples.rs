@@ -12,6 +12,8 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub detector: String,
+    /// Name and place of the detector, for messages.
+    label: String,
     /// The sample's number in its list, from 1.
     pub number: usize,
     /// The sample with `a`, `A` and `0` in the place of its letters and digits: it may be a real value.
@@ -33,14 +35,14 @@ impl Sample {
 
     /// Describes the problem without the sample itself, which may be a real value.
     fn problem(self) -> Option<String> {
-        let Self { detector, number, form, pattern, must_match, .. } = &self;
+        let Self { label, number, form, pattern, must_match, .. } = &self;
         let (list, what) = match must_match {
             true => ("must_match", "is not found"),
             false => ("must_not_match", "is found"),
         };
         (!self.holds()).then(|| {
             format!(
-                "detector `{detector}`: `{list}` sample {number} {what}: its form is `{form}`, with `a`, `A` and `0` \
+                "{label}: `{list}` sample {number} {what}: its form is `{form}`, with `a`, `A` and `0` \
                  for letters and digits; the pattern is `{pattern}`"
             )
         })
@@ -72,15 +74,18 @@ impl Engine {
     #[must_use]
     pub fn samples(&self) -> Vec<Sample> {
         let mut samples = Vec::new();
-        for own in self.scanner.active.iter().filter_map(|active| active.as_own()) {
-            for (texts, must_match) in [(&own.must_match, true), (&own.must_not_match, false)] {
+        let configured = self.scanner.active.iter().map(|active| &active.detector);
+        for detector in configured.filter(|detector| !detector.is_built_in()) {
+            let pattern = detector.pattern.as_ref().map_or("", |pattern| &pattern.source);
+            for (texts, must_match) in [(&detector.positives, true), (&detector.negatives, false)] {
                 samples.extend((1..).zip(texts).map(|(number, text)| Sample {
-                    detector: own.name.clone(),
+                    detector: detector.name().to_owned(),
+                    label: detector.label.clone(),
                     number,
                     form: form(text),
-                    pattern: own.pattern.chars().take(SHOWN).collect(),
+                    pattern: pattern.chars().take(SHOWN).collect(),
                     must_match,
-                    matches: self.finds(&own.name, text),
+                    matches: self.finds(detector.name(), text),
                 }));
             }
         }

@@ -35,7 +35,7 @@ impl Scanner {
             return found;
         }
         let doubt = self.doubt?;
-        let is_doubt = active.detector().is_some_and(|it| is_doubt(it, body, segment, &range));
+        let is_doubt = active.built_in().is_some_and(|it| is_doubt(it, body, segment, &range));
         let likelihood = Likelihood::Possible;
         is_doubt.then_some(Match { active: doubt, segment, range, likelihood })
     }
@@ -66,7 +66,7 @@ fn is_doubt(detector: &Detector, body: &Body, segment: u32, range: &Range<usize>
     is_of_kind
         && home.range().len() <= range.len() + SPACE
         && body.slice(home.range()).trim_ascii().len() == range.len()
-        && body.name_of(home.node).is_some_and(|key| words::ends_name(key, detector.context))
+        && body.name_of(home.node).is_some_and(|key| words::ends_name(key, &detector.context))
         && {
             let digits = body.slice(range.clone()).iter().filter(|byte| byte.is_ascii_digit());
             let digits: Vec<u8> = digits.copied().collect();

@@ -18,9 +18,9 @@ use crate::{
 /// Evidence that a key against a match takes away, in bits.
 const AGAINST_BITS: i32 = 12;
 
-/// The evidence that a built-in detector has for a candidate.
+/// The evidence that a detector has for a candidate; `None` when it is something else.
 pub(crate) fn bits(
-    detector: &'static Detector,
+    detector: &Detector,
     body: &Body,
     segment: u32,
     candidate: &Candidate<'_>,
@@ -32,6 +32,11 @@ pub(crate) fn bits(
     let checked =
         if is_loose { check_loosely(detector, candidate) } else { detector.check.bits(candidate) };
     let shape = detector.bits + checked?;
+    if let Shape::Configured { needs_context } = detector.shape {
+        let is_named = names_configured(detector, body, segment, candidate);
+        let context = if is_named { detector.context_bits } else { 0 };
+        return (is_named || !needs_context).then_some(shape + context);
+    }
     let memo = memo_of(detector, body, segment);
     if memo.above {
         return Some(shape + detector.context_bits);
@@ -41,20 +46,33 @@ pub(crate) fn bits(
     if is_near && detector.against.is_empty() {
         return Some(shape + detector.context_bits);
     }
-    let head = if detector.shape.is_named() {
+    let head = if detector.is_named() {
         candidate.head
     } else {
         head_above(detector, body, segment, candidate)
     };
-    let names = |words: &[&str]| head.is_some_and(|head| words::names(head, words));
-    let weight = if names(detector.context) || is_near && !names(detector.against) {
+    let names = |words: &[String]| head.is_some_and(|head| words::names(head, words));
+    let weight = if names(&detector.context) || is_near && !names(&detector.against) {
         detector.context_bits
-    } else if memo.against || names(detector.against) || is_counter(detector, candidate) {
+    } else if memo.against || names(&detector.against) || is_counter(detector, candidate) {
         -AGAINST_BITS
     } else {
         0
     };
     Some(shape + weight)
+}
+
+/// Returns true if one of the words of a configured detector stands near a candidate or in a key above it.
+fn names_configured(
+    detector: &Detector,
+    body: &Body,
+    segment: u32,
+    candidate: &Candidate<'_>,
+) -> bool {
+    let words = &detector.context;
+    !words.is_empty()
+        && (own_words::stand_near(&candidate.text, &candidate.range, words)
+            || body.segment(segment).is_some_and(|home| stands_above(body, home.node, words)))
 }
 
 /// Evidence of a number in other groups than those of its kind: its letters and digits are checked.
@@ -96,24 +114,24 @@ fn is_in_other_column(
     let Some(head) = head_in(body, segment, text, at) else { return false };
     let is_name = |name: &[u8]| labels::may_label(name) && !labels::is_value(name);
     is_name(head.trim_ascii())
-        && !words::names(head, detector.context)
+        && !words::names(head, &detector.context)
         && body
             .line
             .get()
             .cell_of_table(text)
-            .is_some_and(|cell| !words::names(cell, detector.context))
+            .is_some_and(|cell| !words::names(cell, &detector.context))
 }
 
 /// Head of the column or list that an offset in a text stands in, for a detector that looks at
 /// names.
 pub(crate) fn named_head<'a>(
-    detector: Option<&Detector>,
+    detector: &Detector,
     body: &Body,
     segment: u32,
     text: &'a [u8],
     at: usize,
 ) -> Option<&'a [u8]> {
-    let head = detector?.shape.is_named().then(|| head_in(body, segment, text, at))??;
+    let head = detector.is_named().then(|| head_in(body, segment, text, at))??;
     let is_frame = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`*:".contains(byte);
     let start = head.iter().take_while(|byte| is_frame(byte)).count();
     let tail = head.iter().rev().take_while(|byte| is_frame(byte)).count();
@@ -132,7 +150,7 @@ fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&
     head
 }
 
-fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMemo {
+fn memo_of(detector: &Detector, body: &Body, segment: u32) -> ContextMemo {
     let who = std::ptr::from_ref(detector).addr();
     let known = body.memo.get();
     if (known.who, known.segment) == (who, segment) {
@@ -143,12 +161,12 @@ fn memo_of(detector: &'static Detector, body: &Body, segment: u32) -> ContextMem
     let memo = if known.who == who && known.place == place {
         ContextMemo { segment, clear: (0, 0), ..known }
     } else {
-        let stands = |words: &[&str]| {
+        let stands = |words: &[String]| {
             !words.is_empty() && place.is_some_and(|place| stands_above(body, place, words))
         };
         let above =
-            stands(detector.context) && !place.is_some_and(|it| is_other(detector, body, it));
-        let against = !above && stands(detector.against);
+            stands(&detector.context) && !place.is_some_and(|it| is_other(detector, body, it));
+        let against = !above && stands(&detector.against);
         ContextMemo { who, segment, place, above, against, clear: (0, 0) }
     };
     body.memo.set(memo);
@@ -168,7 +186,7 @@ fn is_other(detector: &Detector, body: &Body, place: u32) -> bool {
     let mut keys = body.keys_above(place);
     !detector.against.is_empty()
         && keys.next().is_some_and(|key| {
-            words::ends_name(key, detector.against) && !words::ends_name(key, detector.context)
+            words::ends_name(key, &detector.against) && !words::ends_name(key, &detector.context)
         })
 }
 
@@ -181,7 +199,7 @@ fn stands_near(
     candidate: &Candidate<'_>,
 ) -> bool {
     let Candidate { text, range, .. } = candidate;
-    let words = detector.context;
+    let words = &detector.context;
     if words.is_empty() || *range == (0..text.len()) {
         return false;
     }
@@ -213,7 +231,7 @@ fn stands_near(
 }
 
 /// Returns true if one of the words stands in one of the nearest keys above a place.
-pub(crate) fn stands_above(body: &Body, node: u32, named: &[&str]) -> bool {
+pub(crate) fn stands_above(body: &Body, node: u32, named: &[String]) -> bool {
     body.keys_above(node).take(words::KEYS).any(|key| words::names(key, named))
 }
 

@@ -7,10 +7,13 @@ use std::{
 
 use crate::{
     body::{buffer::Body, segment::Segment},
-    catalogue::detector::LOOSE_BITS,
+    catalogue::{
+        detector::{LOOSE_BITS, Shape},
+        pattern::Pattern,
+    },
     pace::{LOOK, Meter, PEEK},
     scan::{
-        active::{Active, Pattern},
+        active::Active,
         evidence,
         found::Match,
         hidden,
@@ -93,7 +96,7 @@ impl Scanner {
             let range = home.start + found.start..home.start + found.end;
             matches.extend(self.weigh_or_doubt(window.active, body, window.segment, range, more));
         };
-        match (&active.pattern, window.key.clone()) {
+        match (&active.detector.pattern, window.key.clone()) {
             (Some(pattern), Some(key)) => {
                 let key = body.slice(key);
                 let value = body.slice(window.range.clone());
@@ -109,7 +112,7 @@ impl Scanner {
                 let text = body.slice(home.clone());
                 let head = || {
                     let at = part.start + value.start;
-                    evidence::named_head(active.detector(), body, window.segment, text, at)
+                    evidence::named_head(&active.detector, body, window.segment, text, at)
                 };
                 if part.start > 0 && head().is_none() {
                     return false;
@@ -131,16 +134,17 @@ fn find_numbers(
     mut weigh: impl FnMut(Range<usize>, i32),
 ) -> bool {
     let mut is_grouped = false;
-    if layouts::may_begin_in(&active.layouts, text, part) {
-        layouts::find_in(&active.layouts, text, part.clone()).for_each(|found| weigh(found, 0));
+    let Shape::Number { named, loose, grouped, .. } = &active.detector.shape else { return false };
+    if layouts::may_begin_in(named, text, part) {
+        layouts::find_in(named, text, part.clone()).for_each(|found| weigh(found, 0));
     }
-    if layouts::may_begin_in(&active.loose, text, part) {
-        layouts::find_loosely_in(&active.loose, text, part.clone()).for_each(|found| {
+    if layouts::may_begin_in(loose, text, part) {
+        layouts::find_loosely_in(loose, text, part.clone()).for_each(|found| {
             is_grouped = true;
             weigh(found, LOOSE_BITS);
         });
     }
-    if let Some(grouping) = &active.grouping {
+    if let Some(grouping) = grouped {
         groups::find_in(grouping, text, part.clone(), |found| {
             is_grouped = true;
             weigh(found, 0);

@@ -1,12 +1,12 @@
 //! Compilation of the enabled detectors into a scanner.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     body::segment::small,
     catalogue::{
         detector::{Detector, Shape},
-        list,
+        load::Catalogue,
     },
     scan::{
         active::Active,
@@ -16,9 +16,13 @@ use crate::{
         scanner::Scanner,
         triggers::Triggers,
     },
-    settings::{custom::Own, options::Settings, patterns},
+    settings::options::Settings,
     text::hidden,
+    vocabulary::Category,
 };
+
+/// The detector of numbers that others turned down: nothing wakes it.
+const DOUBTS: &str = "mistyped_number";
 
 /// Detectors that a literal wakes.
 #[derive(Default)]
@@ -40,60 +44,39 @@ struct Plan {
     restless: Vec<u16>,
     hidden: Option<u16>,
     doubt: Option<u16>,
-    problems: Vec<String>,
 }
 
 impl Scanner {
-    /// Compiles what the settings leave enabled, or says everything that is wrong.
-    pub(crate) fn new(settings: &Settings, owns: Vec<Own>) -> Result<Scanner, Vec<String>> {
+    /// Compiles the detectors that the settings leave enabled: those built in and these.
+    pub(crate) fn new(settings: &Settings, configured: &[Arc<Detector>]) -> Scanner {
         let mut plan = Plan::default();
-        plan.add_built_in(settings);
-        plan.add_own(settings, owns);
-        if settings.is_enabled(hidden::NAME) {
-            plan.hidden = Some(plan.index());
-            plan.active.push(Active::hidden());
+        let hidden = Detector::new(hidden::NAME, Category::Hidden, Shape::Hidden);
+        let all = Catalogue::all().chain(configured).cloned().chain([Arc::new(hidden)]);
+        for detector in all.filter(|detector| settings.is_enabled(&detector.name)) {
+            let least = settings.min_likelihood(&detector.name);
+            plan.add(Active::new(detector, least));
         }
         plan.compile()
     }
 }
 
 impl Plan {
-    fn index(&self) -> u16 {
-        small(self.active.len()).try_into().unwrap_or(u16::MAX)
-    }
-
-    fn add_built_in(&mut self, settings: &Settings) {
-        for detector in list::all().filter(|found| settings.is_enabled(found.name)) {
-            let index = self.index();
-            if list::reports_doubts(detector.name) {
-                self.doubt = Some(index);
-            }
-            let active = Active::built_in(detector, settings.min_likelihood(detector.name));
-            self.claim(detector.literals(), index, active.reach);
-            self.claim_marks(detector, active.reach);
-            self.triggers.add(index, detector);
-            self.active.push(active);
+    fn add(&mut self, active: Active) {
+        let index = small(self.active.len()).try_into().unwrap_or(u16::MAX);
+        let detector = &active.detector;
+        if matches!(detector.shape, Shape::Hidden) {
+            self.hidden = Some(index);
         }
-    }
-
-    fn add_own(&mut self, settings: &Settings, owns: Vec<Own>) {
-        for own in owns.into_iter().filter(|own| settings.is_enabled(&own.name)) {
-            let index = self.index();
-            let name = own.name.clone();
-            if own.literals.is_empty() {
-                self.restless.push(index);
-            }
-            let literals = own.literals.clone();
-            match Active::own(own, settings.min_likelihood(&name)) {
-                Ok(active) => {
-                    self.claim(literals, index, active.reach);
-                    self.active.push(active);
-                }
-                Err(error) => {
-                    self.problems.push(format!("detector `{name}`: {}", patterns::plain(&error)));
-                }
-            }
+        if matches!(detector.shape, Shape::Configured { .. }) && detector.literals.is_empty() {
+            self.restless.push(index);
         }
+        if detector.name() == DOUBTS {
+            self.doubt = Some(index);
+        }
+        self.claim(detector.wakes_at(), index, active.reach);
+        self.claim_marks(detector, active.reach);
+        self.triggers.add(index, detector);
+        self.active.push(active);
     }
 
     fn claim(&mut self, literals: Vec<String>, index: u16, reach: Reach) {
@@ -106,15 +89,14 @@ impl Plan {
 
     /// Notes how a vendor writes the marks of its tokens, of which the pattern tells.
     fn claim_marks(&mut self, detector: &Detector, reach: Reach) {
-        let (Shape::Pattern { pattern, literals, .. }, Reach::Mark { .. } | Reach::From { .. }) =
-            (&detector.shape, reach)
+        let (Some(pattern), Reach::Mark { .. } | Reach::From { .. }) = (&detector.pattern, reach)
         else {
             return;
         };
-        for literal in *literals {
+        for literal in &detector.literals {
             let capital = literal.to_ascii_uppercase();
-            let is_capital = pattern.contains(&capital) && !pattern.contains(literal);
-            let mark = if is_capital { capital } else { (*literal).to_owned() };
+            let is_capital = pattern.source.contains(&capital) && !pattern.source.contains(literal);
+            let mark = if is_capital { capital } else { literal.clone() };
             let claim = self.literals.get_mut(&literal.to_ascii_lowercase());
             if let Some(claim) = claim.filter(|_| is_mark(&mark)) {
                 claim.mark = Some(mark.into_bytes().into());
@@ -122,11 +104,8 @@ impl Plan {
         }
     }
 
-    fn compile(self) -> Result<Scanner, Vec<String>> {
-        let Self { literals, active, triggers, restless, hidden, doubt, problems } = self;
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+    fn compile(self) -> Scanner {
+        let Self { literals, active, triggers, restless, hidden, doubt } = self;
         let (literals, (wakes, marks)): (Vec<Literal>, (Vec<_>, Vec<_>)) = literals
             .into_iter()
             .map(|(text, Claim { owners, anywhere, mark })| {
@@ -139,7 +118,7 @@ impl Plan {
         let marked = literals.iter().map(|literal| literal.text.as_slice()).zip(&wakes);
         let glued = Glued::new(marked.map(|(text, owners)| (text, wakes_mark(owners))));
         let prefilter = Literals::new(literals);
-        Ok(Scanner { prefilter, wakes, marks, active, glued, triggers, restless, hidden, doubt })
+        Scanner { prefilter, wakes, marks, active, glued, triggers, restless, hidden, doubt }
     }
 }
 

@@ -36,30 +36,36 @@ const LONGEST: usize = 40;
 /// Names up to this length must be whole words: too many words begin with them.
 const SHORT: usize = 4;
 
+/// Bytes around a literal that a configured detector looks at.
+const OWN_BEFORE: usize = 256;
+const OWN_AFTER: usize = 1024;
+
 /// Bytes of a value that are looked at below a key that names it.
 const BELOW: usize = 1024;
 
 impl Reach {
     pub(crate) fn of(shape: &Shape, edges: Edges) -> Reach {
         match shape {
-            Shape::Pattern { before: 0, after, .. } if edges == Edges::Mark => {
+            Shape::Pattern { before: 0, after } if edges == Edges::Mark => {
                 Reach::Mark { after: usize::from(*after) }
             }
-            Shape::Pattern { before: 0, after, .. } if edges != Edges::Any => {
+            Shape::Pattern { before: 0, after } if edges != Edges::Any => {
                 Reach::From { after: usize::from(*after) }
             }
-            Shape::Pattern { before, after, .. } => {
+            Shape::Pattern { before, after } => {
                 Reach::Across { before: usize::from(*before), after: usize::from(*after) }
             }
-            Shape::Beside { after, .. } => Reach::Beyond { after: usize::from(*after) },
+            Shape::Beside { after } => Reach::Beyond { after: usize::from(*after) },
+            Shape::Configured { .. } => Reach::Own { before: OWN_BEFORE, after: OWN_AFTER },
             Shape::Number { .. } => Reach::Near,
-            Shape::Value { .. } => Reach::Value,
-            Shape::Around { .. } => Reach::Within,
+            Shape::Value(_) => Reach::Value,
+            Shape::Around(_) => Reach::Within,
             Shape::At(_)
             | Shape::Digits { .. }
-            | Shape::Start { .. }
+            | Shape::Start(_)
             | Shape::Run(_)
-            | Shape::Colons => Reach::Here,
+            | Shape::Colons
+            | Shape::Hidden => Reach::Here,
         }
     }
 

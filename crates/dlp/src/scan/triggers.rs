@@ -61,15 +61,17 @@ impl Triggers {
             Shape::Run(find) => self.runs.push((index, *find)),
             Shape::Colons => self.colons.push(index),
             Shape::Number { alone, .. } => {
-                for layout in alone.iter().map(|source| Layout::new(source)) {
-                    self.add_layout(index, layout, detector.edges);
+                for layout in alone {
+                    self.add_layout(index, *layout, detector.edges);
                 }
             }
-            Shape::Start { find, .. } => self.starts.push((index, *find)),
+            Shape::Start(find) => self.starts.push((index, *find)),
             Shape::Pattern { .. }
             | Shape::Beside { .. }
-            | Shape::Around { .. }
-            | Shape::Value { .. } => {}
+            | Shape::Configured { .. }
+            | Shape::Around(_)
+            | Shape::Value(_)
+            | Shape::Hidden => {}
         }
     }
 }

@@ -109,10 +109,8 @@ impl Scanner {
         segment: u32,
         literal: &Range<usize>,
     ) -> Option<Stretch> {
-        let detector = self.active.get(usize::from(active))?.detector()?;
-        let (Shape::Around { find, .. } | Shape::Start { find, .. } | Shape::Value { find, .. }) =
-            detector.shape
-        else {
+        let detector = &self.active.get(usize::from(active))?.detector;
+        let (Shape::Around(find) | Shape::Start(find) | Shape::Value(find)) = detector.shape else {
             return None;
         };
         let home = body.segment(segment)?.range();

@@ -4,12 +4,8 @@ use regex::bytes::Regex;
 use serde::Deserialize;
 
 use crate::{
-    findings::fingerprint::Fingerprint,
-    nearest::unknown_detector,
-    settings::{
-        floor::Floor,
-        patterns::{compile, plain},
-    },
+    catalogue::pattern::compile, findings::fingerprint::Fingerprint, nearest::unknown_detector,
+    settings::floor::Floor,
 };
 
 /// One exception. All that it says has to hold; it says at least a tool, a path, a pattern or
@@ -114,7 +110,7 @@ impl Allow {
             detectors: self.detectors.clone(),
             tool: self.tool.clone(),
             path: self.path.clone(),
-            regex: regex.map_err(|error| format!("`regex`: {}", plain(&error)))?,
+            regex: regex.map_err(|problem| format!("`regex`: {problem}"))?,
             fingerprints: fingerprints.collect::<Result<_, _>>()?,
         })
     }

@@ -1,11 +1,13 @@
 //! Detectors that the operator adds: data from the configuration, checked when it is loaded.
 
-use regex::bytes::Regex;
-use serde::Deserialize;
+use serde::{Deserialize, de::IgnoredAny};
+use toml::Spanned;
 
 use crate::{
-    catalogue::detector::Edges,
-    settings::patterns::{compile, plain},
+    catalogue::{
+        checks::conditions::{Checksum, Conditions},
+        entry::{Configured, Entry, Keys, line_of},
+    },
     vocabulary::{Category, Likelihood},
 };
 
@@ -15,6 +17,9 @@ use crate::{
 pub struct Custom {
     /// The name that policies, settings and findings use: letters, digits and `_`.
     pub name: String,
+    /// Place of it in messages: the file and its line.
+    #[serde(skip)]
+    place: Option<String>,
     /// Kind of harm that a finding stands for.
     pub category: Category,
     /// Description of the matches, in one line.
@@ -49,91 +54,66 @@ const fn likely() -> Likelihood {
     Likelihood::Likely
 }
 
-/// Check digits that a match of one's own may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Checksum {
-    /// The last digit is the Luhn digit of those before it.
-    Luhn,
-    /// ISO 7064 mod 97 over letters and digits, the first four last, as in an IBAN.
-    #[serde(rename = "mod_97")]
-    Mod97,
+/// The part of a configuration that says where its detectors stand.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Placed {
+    dlp: PlacedDlp,
 }
 
-/// A configured detector, ready to weigh candidates.
-pub(crate) struct Own {
-    pub(crate) name: String,
-    pub(crate) category: Category,
-    pub(crate) pattern: String,
-    /// The group that is what is found; the first one when absent.
-    pub(crate) group: Option<usize>,
-    pub(crate) literals: Vec<String>,
-    pub(crate) edges: Edges,
-    pub(crate) checksum: Option<Checksum>,
-    pub(crate) min_entropy: Option<f64>,
-    pub(crate) context: Vec<String>,
-    pub(crate) needs_context: bool,
-    pub(crate) likelihood: Likelihood,
-    /// A match that holds one of these is something else.
-    pub(crate) not: Vec<Regex>,
-    /// Lower case; a match that holds one of these is something else.
-    pub(crate) stop_words: Vec<String>,
-    pub(crate) must_match: Vec<String>,
-    pub(crate) must_not_match: Vec<String>,
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct PlacedDlp {
+    custom: Vec<Spanned<IgnoredAny>>,
 }
 
 impl Custom {
-    /// The detector, or everything that is wrong with it.
-    pub(crate) fn own(&self) -> Result<Own, Vec<String>> {
-        let mut problems = Vec::new();
-        let mut wrong = |what: &str| problems.push(format!("detector `{}`: {what}", self.name));
-        if !is_name(&self.name) {
-            wrong("a name is 1 to 64 of a-z, 0-9 and `_`, beginning with a letter");
+    /// Notes where the detectors of a configuration stand in its text.
+    pub fn stand_in(detectors: &mut [Self], file: &str, text: &str) {
+        let placed: Placed = toml::from_str(text).unwrap_or_default();
+        for (detector, table) in detectors.iter_mut().zip(&placed.dlp.custom) {
+            detector.place = Some(format!("{file}:{}", line_of(text, table.span().start)));
         }
-        let mut edges = Edges::Word;
-        match compile(&self.pattern) {
-            Err(error) => wrong(&format!("`pattern`: {}", plain(&error))),
-            Ok(pattern) if pattern.is_match(b"") => {
-                wrong("`pattern` matches nothing at all, and so everywhere; make it longer");
-            }
-            // A group is cut out of what the pattern itself puts around it.
-            Ok(pattern) if pattern.captures_len() > 1 => edges = Edges::Any,
-            Ok(_) => {}
-        }
-        if self.literals.iter().any(|literal| literal.len() < 2) {
-            wrong("a literal has at least 2 characters");
-        }
-        if self.needs_context && self.context.is_empty() {
-            wrong("`needs_context` without words in `context` never fires; name some");
-        }
-        if self.must_match.is_empty() || self.must_not_match.is_empty() {
-            wrong("give at least one sample in `must_match` and one in `must_not_match`");
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        Ok(Own {
-            name: self.name.clone(),
-            category: self.category,
-            pattern: self.pattern.clone(),
-            group: None,
-            literals: self.literals.iter().map(|literal| literal.to_ascii_lowercase()).collect(),
-            edges,
-            checksum: self.checksum,
-            min_entropy: self.min_entropy,
-            context: self.context.iter().map(|word| word.to_lowercase()).collect(),
-            needs_context: self.needs_context,
-            likelihood: self.likelihood,
-            not: Vec::new(),
-            stop_words: Vec::new(),
-            must_match: self.must_match.clone(),
-            must_not_match: self.must_not_match.clone(),
-        })
     }
 }
 
-pub(crate) fn is_name(name: &str) -> bool {
-    (1..=64).contains(&name.len())
-        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
-        && name.starts_with(|first: char| first.is_ascii_lowercase())
+/// Evidence that context adds, in bits.
+const CONTEXT_BITS: i32 = 16;
+
+const KEYS: Keys = Keys {
+    longest_name: 64,
+    wrong_name: "a name is 1 to 64 of a-z, 0-9 and `_`, beginning with a letter",
+    pattern: "pattern",
+    no_examples: Some("give at least one sample in `must_match` and one in `must_not_match`"),
+};
+
+impl From<&Custom> for Entry {
+    fn from(custom: &Custom) -> Self {
+        let place = custom.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        Self {
+            name: custom.name.clone(),
+            label: format!("{place}detector `{}`", custom.name),
+            keys: &KEYS,
+            configured: Some(Configured {
+                group: None,
+                needs_context: custom.needs_context,
+                conditions: Conditions {
+                    checksum: custom.checksum,
+                    min_entropy: custom.min_entropy,
+                    not: Vec::new(),
+                    stop_words: Vec::new(),
+                },
+            }),
+            category: Some(custom.category),
+            finds: custom.description.clone(),
+            marks: custom.literals.clone(),
+            pattern: Some(custom.pattern.clone()),
+            words: Some(custom.context.iter().map(|word| word.to_lowercase()).collect()),
+            words_bits: Some(CONTEXT_BITS),
+            bits: Some(custom.likelihood.least_bits()),
+            fires: custom.must_match.clone(),
+            passes: custom.must_not_match.clone(),
+            ..Self::default()
+        }
+    }
 }

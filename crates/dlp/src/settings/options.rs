@@ -3,21 +3,17 @@
 use std::{
     collections::{BTreeMap, HashSet},
     fmt,
+    sync::Arc,
 };
 
 use serde::Deserialize;
 
 use crate::{
-    catalogue::{list, load::Catalogue},
+    catalogue::{detector::Detector, entry::Entry, load::Catalogue},
     limits::Limits,
     mask::replacement::Mask,
     nearest::unknown_detector,
-    settings::{
-        allow::Allow,
-        custom::{Custom, Own},
-        floor::Floor,
-        gitleaks::Gitleaks,
-    },
+    settings::{allow::Allow, custom::Custom, floor::Floor, gitleaks::Gitleaks},
     text::hidden,
     vocabulary::{Action, Category, Direction, Likelihood},
 };
@@ -135,17 +131,20 @@ impl Settings {
     }
 
     /// The configured detectors; what is wrong with them is added to the problems.
-    pub(crate) fn owns(&self, problems: &mut Vec<String>) -> Vec<Own> {
-        let custom = self.custom.iter().map(|custom| custom.own().map(|own| vec![own]));
-        let rules = self.gitleaks.iter().map(Gitleaks::owns);
-        let mut owns: Vec<Own> = Vec::new();
-        for own in custom.chain(rules) {
-            match own {
-                Ok(more) => owns.extend(more),
+    pub(crate) fn configured(&self, problems: &mut Vec<String>) -> Vec<Arc<Detector>> {
+        let custom = self.custom.iter().map(|custom| {
+            let entry = Entry::from(custom);
+            entry.detector(custom.category).map(|detector| vec![detector])
+        });
+        let rules = self.gitleaks.iter().map(Gitleaks::detectors);
+        let mut detectors = Vec::new();
+        for read in custom.chain(rules) {
+            match read {
+                Ok(more) => detectors.extend(more.into_iter().map(Arc::new)),
                 Err(wrong) => problems.extend(wrong),
             }
         }
-        owns
+        detectors
     }
 
     /// Everything that is wrong with these settings, each with what to do about it. `names` are
@@ -172,7 +171,7 @@ impl Settings {
 /// The names of the detectors that are built in, in the order of the documentation.
 pub(crate) fn built_in<'a>() -> impl Iterator<Item = &'a str> {
     let hidden: &'a str = hidden::NAME;
-    list::all().map(|detector| -> &'a str { detector.name }).chain([hidden])
+    Catalogue::all().map(|detector| -> &'a str { &detector.name }).chain([hidden])
 }
 
 /// Reason that settings were not accepted: every problem found, each with what to do.

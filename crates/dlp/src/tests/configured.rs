@@ -108,6 +108,24 @@ fn everything_wrong_with_a_detector_is_told_with_its_name() {
 }
 
 #[test]
+fn a_faulty_detector_is_named_with_its_place() {
+    let text = "[dlp.floor]\n\n[[dlp.custom]]\nname = \"a\"\n[[dlp.custom]]\nname = \"b\"\n";
+    let bad = staff(json!({ "pattern": "EMP-(" }));
+    let mut custom: Vec<Custom> = serde_json::from_value(bad["custom"].clone()).unwrap();
+    custom.push(custom[0].clone());
+    custom[1].name = "b".to_owned();
+    Custom::stand_in(&mut custom, "portcullis.toml", text);
+
+    let error = Engine::new(&Settings { custom, ..Settings::default() }).unwrap_err();
+
+    let wanted = [(3, "staff_number"), (5, "b")];
+    let wanted = wanted.map(|(line, name)| {
+        format!("portcullis.toml:{line}: detector `{name}`: `pattern`: unclosed group")
+    });
+    assert_eq!(error.problems(), wanted);
+}
+
+#[test]
 fn an_exception_lets_pass_exactly_what_it_names() {
     let body = json!({ "a": { "to": "ada@example.org" }, "to": "bob@example.org" });
     let print = |place: usize| {
@@ -256,22 +274,26 @@ fn what_is_masked_fits_the_schema() {
     assert_eq!(masked, json!({"card": 0, "note": "[REDACTED]"}));
 }
 
-const RULES: &str = r#"{
-    "title": "rules",
-    "allowlist": { "regexes": ["^EXAMPLE"], "stopwords": ["placeholder"] },
-    "rules": [
-        {
-            "id": "acme-api-key", "description": "x", "keywords": ["acme"], "entropy": 2.5,
-            "regex": "(?i)acme[a-z_ .\\-]{0,20}[=:]\\s*['\"]?([a-z0-9]{20})"
-        },
-        { "id": "only-a-path", "path": "\\.p12$" }
-    ]
-}"#;
+const RULES: &str = r#"
+    title = "rules"
+    allowlist = { regexes = ["^EXAMPLE", '^\$(?:\d+|{\d+})$'], stopwords = ["placeholder"] }
+
+    [[rules]]
+    id = "acme-api-key"
+    description = "x"
+    keywords = ["acme"]
+    entropy = 2.5
+    regex = "(?i)acme[a-z_ .\\-]{0,20}[=:]\\s*['\"]?([a-z0-9]{20})"
+
+    [[rules]]
+    id = "only-a-path"
+    path = "\\.p12$"
+"#;
 
 /// An engine with the rules of this text, and with others.
 fn ruled(rules: &str, others: Option<Gitleaks>) -> Result<Engine, SettingsError> {
-    let rules: Gitleaks = serde_json::from_str(rules).unwrap();
-    let gitleaks = [rules.named("r.toml".to_owned())].into_iter().chain(others).collect();
+    let rules = Gitleaks::parse("r.toml".to_owned(), rules).unwrap();
+    let gitleaks = [rules].into_iter().chain(others).collect();
     Engine::new(&Settings { gitleaks, ..Settings::default() })
 }
 
@@ -312,11 +334,11 @@ fn rules_of_gitleaks_read_a_key_and_its_value_as_one_line() {
 #[test]
 fn a_rule_that_does_not_compile_is_named_with_its_file() {
     let broken = RULES.replace("[a-z0-9]{20}", "(?!x)");
-    let none = Gitleaks::default().named("none.toml".to_owned());
+    let none = Gitleaks::parse("none.toml".to_owned(), "").unwrap();
 
     let error = ruled(&broken, Some(none)).unwrap_err().to_string();
 
-    for named in ["`r.toml`, rule `acme-api-key`", "none.toml"] {
+    for named in ["`r.toml`, rule `acme-api-key` on line 5: `regex`: ", "none.toml"] {
         assert!(error.contains(named), "{error}");
     }
 }

@@ -110,8 +110,8 @@ fn words() -> Vec<String> {
     let labels = "name key type value text content system columns rows password data";
     let mut words: Vec<String> = labels.split(' ').map(str::to_owned).collect();
     for detector in engine().detectors() {
-        words.extend(detector.literals());
-        words.extend(detector.context.iter().map(|word| (*word).to_owned()));
+        words.extend(detector.wakes_at());
+        words.extend(detector.context.iter().cloned());
     }
     words.sort_unstable();
     words.dedup();
@@ -199,10 +199,10 @@ fn a_text_beyond_its_steps_is_refused() {
 fn names_and_values_on_one_line_cost_by_their_length() {
     // Those of instructions stand before no value; their steps are counted above.
     let names = engine().detectors().filter(|detector| {
-        matches!(detector.shape, Shape::Value { .. } | Shape::Around { .. })
+        matches!(detector.shape, Shape::Value(_) | Shape::Around(_))
             && detector.category != Category::Injection
     });
-    let literals = names.flat_map(Detector::literals);
+    let literals = names.flat_map(Detector::wakes_at);
     let units = literals.zip(FORMS.iter().cycle()).map(|(it, form)| form.replace("LITERAL", &it));
     let others = "password=x1y2 |secret: z9 |token=q |user: a password: b |{password: x}|\
         password is |<password>|\"password\", |--password |password:\n";

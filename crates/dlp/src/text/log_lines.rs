@@ -33,7 +33,12 @@ pub(crate) fn start_of_line(text: &[u8], at: usize) -> Option<&[u8]> {
 }
 
 /// Returns true if the last of the words before a number in the line of a log names it.
-pub(crate) fn names(before: &[u8], value: &[u8], named: &[&str], naming: Naming) -> bool {
+pub(crate) fn names<W: AsRef<str>>(
+    before: &[u8],
+    value: &[u8],
+    named: &[W],
+    naming: Naming,
+) -> bool {
     let near = before.get(before.len().saturating_sub(words::BEFORE)..).unwrap_or_default();
     let Some(gap) = words::last_end(near, named).and_then(|end| near.get(end..)) else {
         return false;

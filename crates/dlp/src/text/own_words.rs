@@ -21,7 +21,11 @@ const SAY_NOTHING: [&[u8]; 8] =
     [b"no", b"nr", b"num", b"number", b"nummer", b"id", b"is", b"value"];
 
 /// Returns true if one of the words stands near a range of a text and names what is there.
-pub(crate) fn stand_near(text: &Window<'_>, range: &Range<usize>, named: &[&str]) -> bool {
+pub(crate) fn stand_near<W: AsRef<str>>(
+    text: &Window<'_>,
+    range: &Range<usize>,
+    named: &[W],
+) -> bool {
     let near = text.between_placeholders(range);
     let start = near.start.max(range.start.saturating_sub(BEFORE));
     let before = text.get(start..range.start).unwrap_or_default();

@@ -10,7 +10,7 @@ pub(crate) const AFTER: usize = 32;
 pub(crate) const KEYS: usize = 2;
 
 /// Returns true if one of the words stands near the range in the text.
-pub(crate) fn stands_near(text: &[u8], range: &Range<usize>, words: &[&str]) -> bool {
+pub(crate) fn stands_near<W: AsRef<str>>(text: &[u8], range: &Range<usize>, words: &[W]) -> bool {
     let before = text.get(range.start.saturating_sub(BEFORE)..range.start).unwrap_or_default();
     let after = text.get(range.end..text.len().min(range.end + AFTER)).unwrap_or_default();
     names(before, words) || names(after, words)
@@ -53,20 +53,20 @@ pub(crate) fn ends_at(text: &[u8], end: usize) -> bool {
 
 /// Returns true if a text holds one of the words, as a word: `ssn` in `customerSsn` and `ssn_1`,
 /// but not in `classname`.
-pub(crate) fn names(text: &[u8], words: &[&str]) -> bool {
+pub(crate) fn names<W: AsRef<str>>(text: &[u8], words: &[W]) -> bool {
     ends(text, words).next().is_some()
 }
 
 /// End of the last of the words that a text holds.
-pub(crate) fn last_end(text: &[u8], words: &[&str]) -> Option<usize> {
+pub(crate) fn last_end<W: AsRef<str>>(text: &[u8], words: &[W]) -> Option<usize> {
     ends(text, words).max()
 }
 
 /// Returns true if one of the words is the last of a name that says something: `ssn` in `customerSsn`, `ssn_2`
 /// and `ssn_number`.
-pub(crate) fn ends_name(name: &[u8], words: &[&str]) -> bool {
+pub(crate) fn ends_name<W: AsRef<str>>(name: &[u8], words: &[W]) -> bool {
     const SAY_NOTHING: [&[u8]; 6] = [b"", b"s", b"no", b"nr", b"num", b"number"];
-    if words.iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes())) {
+    if words.iter().any(|word| name.eq_ignore_ascii_case(word.as_ref().as_bytes())) {
         return true;
     }
     let rest = last_end(name, words).and_then(|end| name.get(end..));
@@ -76,13 +76,14 @@ pub(crate) fn ends_name(name: &[u8], words: &[&str]) -> bool {
 }
 
 /// Ends of the words that a text holds, for one word at each place.
-fn ends(text: &[u8], words: &[&str]) -> impl Iterator<Item = usize> {
+fn ends<W: AsRef<str>>(text: &[u8], words: &[W]) -> impl Iterator<Item = usize> {
     let initials = Initials::of(words);
     let may_begin = text.iter().enumerate().filter(move |(_, byte)| initials.hold(**byte));
     may_begin.filter_map(move |(at, _)| {
         let rest = text.get(at..).filter(|_| begins_at(text, at))?;
         let mut ends = words
             .iter()
+            .map(AsRef::as_ref)
             .filter_map(|word| names_at(rest, word).filter(|_| !is_noise(text, at, word)));
         ends.next().map(|length| at + length)
     })
@@ -105,13 +106,13 @@ fn is_noise(text: &[u8], at: usize, word: &str) -> bool {
 
 /// Returns true if one of the words might begin in a part of a text: no if none does, yes if only
 /// their first letters do.
-pub(crate) fn might_begin(text: &[u8], part: Range<usize>, words: &[&str]) -> bool {
+pub(crate) fn might_begin<W: AsRef<str>>(text: &[u8], part: Range<usize>, words: &[W]) -> bool {
     const FIRST: usize = 3;
     let initials = Initials::of(words);
     let bytes = text.get(part.clone()).unwrap_or_default();
     let may_begin = (part.start..).zip(bytes).filter(|(_, byte)| initials.hold(**byte));
     may_begin.map(|(at, _)| at).any(|at| {
-        words.iter().map(|word| word.as_bytes()).any(|word| {
+        words.iter().map(|word| word.as_ref().as_bytes()).any(|word| {
             let is_plain = |byte: &&u8| byte.is_ascii() && **byte != b' ';
             let length = word.iter().take(FIRST).take_while(is_plain).count();
             let first = text.get(at..at + length);
@@ -125,9 +126,9 @@ pub(crate) fn might_begin(text: &[u8], part: Range<usize>, words: &[&str]) -> bo
 struct Initials([u128; 2]);
 
 impl Initials {
-    fn of(words: &[&str]) -> Self {
+    fn of<W: AsRef<str>>(words: &[W]) -> Self {
         let mut initials = Self([0; 2]);
-        for first in words.iter().filter_map(|word| word.bytes().next()) {
+        for first in words.iter().filter_map(|word| word.as_ref().bytes().next()) {
             let [low, high] = &mut initials.0;
             if first.is_ascii() {
                 *low |= 1 << first.to_ascii_lowercase() | 1 << first.to_ascii_uppercase();

@@ -1,6 +1,7 @@
 //! The OpenAPI document: the operations of the table with what their routes need, so that
 //! credentials, scopes, limits of bodies and the refusals that come before a handler are said once.
 
+use portcullis_core::principal::Scope;
 use serde_json::{Value, json};
 use utoipa::{
     Modify, OpenApi,
@@ -57,7 +58,7 @@ pub(crate) fn document(rows: Vec<Row>) -> Value {
     let mut bodies = Vec::new();
     for (place, spec) in specs {
         if let Some(operation) = document.pointer_mut(&place) {
-            bodies.extend(complete(operation, &spec));
+            bodies.extend(complete(operation, &place, &spec));
         }
     }
     open_objects(&mut document);
@@ -89,17 +90,26 @@ fn open_objects(schema: &mut Value) {
     }
 }
 
-/// Adds to an operation what its route needs. Returns the place of the schema of its body.
-fn complete(operation: &mut Value, spec: &RouteSpec) -> Option<String> {
+/// Adds to the operation at `place` what its route needs. Returns the place of the schema of its body.
+fn complete(operation: &mut Value, place: &str, spec: &RouteSpec) -> Option<String> {
     if let Some(members) = operation.as_object_mut() {
         members.insert("security".to_owned(), security(spec.access));
     }
     if !spec.access.is_open() {
         refuse(operation, spec.words, &COMMON);
+        if place.contains('{') {
+            refuse(operation, spec.words, &[NOT_FOUND]);
+        }
     }
     if let Some(scope) = spec.access.scope() {
-        let policy = if spec.is_invocation() { ", or a policy denies the call" } else { "" };
-        let lacking = format!("the token lacks `{scope}`{policy}");
+        let other = if spec.is_invocation() {
+            ", or a policy denies the call"
+        } else if scope == Scope::Admin && !place.ends_with("/get") {
+            ", or the API is read-only here"
+        } else {
+            ""
+        };
+        let lacking = format!("the token lacks `{scope}`{other}");
         refuse(operation, spec.words, &[("403", &lacking)]);
     }
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
@@ -132,8 +142,14 @@ const COMMON: [(&str, &str); 5] = [
     ("401", "no live token"),
     ("429", "a limit is exceeded"),
     ("500", "a failure, logged under the request id"),
-    ("503", "the node is overloaded or stops, or its store does not answer"),
+    (
+        "503",
+        "the node is overloaded or stops, its store does not answer, or nothing can be recorded",
+    ),
 ];
+
+/// Refusal of an operation on something that its path names.
+const NOT_FOUND: (&str, &str) = ("404", "the path names nothing that this caller may see");
 
 const NOT_JSON: (&str, &str) = ("415", "the body is not JSON");
 
@@ -193,7 +209,7 @@ fn bound(parameter: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::{limits::Resource, principal::Scope};
+    use portcullis_core::limits::Resource;
 
     use super::{super::table, *};
     use crate::exchange::Thread;
@@ -217,7 +233,7 @@ mod tests {
             words: Words::Envelope,
         };
 
-        let place = complete(&mut operation, &spec);
+        let place = complete(&mut operation, "/paths/~1v1~1things/get", &spec);
 
         assert_eq!(place.unwrap(), "/components/schemas/Body");
         let responses = operation["responses"].as_object().unwrap();
@@ -309,7 +325,7 @@ mod tests {
         let mut operation = json!({"responses": {"200": {}}});
         let spec = RouteSpec { access: Access::Probe, ..RouteSpec::UNKNOWN };
 
-        complete(&mut operation, &spec);
+        complete(&mut operation, "/paths/~1healthz/get", &spec);
 
         assert_eq!(operation, json!({"responses": {"200": {}}, "security": [{}]}));
     }

@@ -55,7 +55,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     params(("id" = String, Path, description = "`apr_` and a ULID")),
     responses(
         (status = 200, description = "the approval", body = One<ApprovalView>),
-        (status = 404, description = "no such approval that this caller may see", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
@@ -74,7 +73,6 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handle
         (status = 200, description = "the decision is recorded; the approval as it is now", body = One<ApprovalView>),
         (status = 400, description = "not understood, or `digest` is not that of the approval", body = ErrorAnswer),
         (status = 403, description = "the token lacks `approvals:decide`, or this caller must not decide: a service account, a delegated token, whoever asked, or somebody without the second factor that the policy wants", body = ErrorAnswer),
-        (status = 404, description = "no such approval that this caller may see", body = ErrorAnswer),
         (status = 409, description = "it is not pending any more, or this person decided already", body = ErrorAnswer),
     )
 )]

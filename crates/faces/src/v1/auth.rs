@@ -8,7 +8,7 @@ use portcullis_core::{id::TokenId, refusal::Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::exchange::{ErrorAnswer, HandlerResult, One, Outcome, Query, WithQuery};
+use crate::exchange::{HandlerResult, One, Outcome, Query, WithQuery};
 
 /// Revokes the Bearer's own token, or another one, with everything that descends from it.
 ///
@@ -19,7 +19,6 @@ use crate::exchange::{ErrorAnswer, HandlerResult, One, Outcome, Query, WithQuery
         tokens always, any of the org with the scope `admin`")),
     responses(
         (status = 200, description = "revoked", body = One<RevokedToken>),
-        (status = 404, description = "no such token among those you may revoke", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn revoke(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {

@@ -50,8 +50,6 @@ pub(crate) struct WithdrawnConsent {
     params(("id" = String, Path, description = "`con_` and a ULID")),
     responses(
         (status = 200, description = "withdrawn", body = One<WithdrawnConsent>),
-        (status = 404, description = "no such consent among those that the caller may withdraw", body = ErrorAnswer),
-        (status = 503, description = "nothing can be recorded at the moment", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn withdraw(WithQuery(ctx, gateway, _): WithQuery, id: Segment) -> HandlerResult {

@@ -101,7 +101,6 @@ fn filter(query: &Query) -> Result<EventFilter, Refusal> {
     responses(
         (status = 200, description = "the event; `integrity.mismatch`, there only when something is wrong, names what is not as the log holds it", body = One<ExplainedEvent>),
         (status = 403, description = "the token lacks `policies:read`, which `explain` needs", body = ErrorAnswer),
-        (status = 404, description = "no such event for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(WithQuery(ctx, gateway, raw): WithQuery, path: Segment) -> HandlerResult {

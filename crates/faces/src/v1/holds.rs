@@ -43,8 +43,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     request_body = HoldAsked,
     responses(
         (status = 201, description = "laid", body = One<HoldView>),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such actor in the org", body = ErrorAnswer),
         (status = 409, description = "the org has 100 holds in force", body = ErrorAnswer),
     )
 )]
@@ -59,8 +57,6 @@ pub(crate) async fn lay(NoQuery(ctx, gateway): NoQuery, request: RequestBody) ->
     params(("id" = String, Path, description = "the hold")),
     responses(
         (status = 200, description = "lifted", body = One<LiftedHold>),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such hold in force in the org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn lift(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {

@@ -39,10 +39,8 @@ use crate::{
     responses(
         (status = 200, description = "the tool answered; with `meta.outcome` `input_required` it asks something first: `result.interaction` holds `requests` and `state`", body = InvokeAnswer, headers(("Idempotency-Replayed" = String, description = "`true` when the answer was given before"))),
         (status = 400, description = "bad request or bad input, or the idempotency key stands for another request", body = ErrorAnswer),
-        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
         (status = 409, description = "the provider refuses its credentials, or the request of this idempotency key is under way", body = ErrorAnswer),
         (status = 502, description = "the provider failed", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record", body = ErrorAnswer),
         (status = 504, description = "the provider was too slow", body = ErrorAnswer),
     )
 )]

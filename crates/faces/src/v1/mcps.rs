@@ -8,8 +8,7 @@ use utoipa::ToSchema;
 
 use super::ToolPath;
 use crate::exchange::{
-    ErrorAnswer, HandlerResult, Items, Listing, NamedBy, NoQuery, One, Outcome, Paged, WithQuery,
-    nearest,
+    HandlerResult, Items, Listing, NamedBy, NoQuery, One, Outcome, Paged, WithQuery, nearest,
 };
 
 const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
@@ -53,7 +52,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
         (status = 200, description = "the tool", body = One<Tool>),
-        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) -> HandlerResult {

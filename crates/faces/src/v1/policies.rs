@@ -34,7 +34,6 @@ const FILTERS: [&str; 6] = ["status", "effect", "tool", "principal", "tag", "q"]
     ),
     responses(
         (status = 200, description = "a page of policies", body = Paged<Policies>),
-        (status = 404, description = "no such tool for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {

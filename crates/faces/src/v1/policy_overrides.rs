@@ -31,8 +31,6 @@ const LONGEST: usize = 2_000;
     responses(
         (status = 200, description = "switched off", body = One<OverrideView>),
         (status = 400, description = "not understood", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such policy for this org", body = ErrorAnswer),
         (status = 409, description = "the policy is locked, 20 others are off, or only a person does this", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),
     )
@@ -59,7 +57,6 @@ pub(crate) async fn set(
     ),
     responses(
         (status = 200, description = "the policy counts again", body = One<RemovedOverride>),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 404, description = "no such policy for this org, or it did not switch it off", body = ErrorAnswer),
         (status = 409, description = "the policy is locked, or it permits and the caller is no person", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),

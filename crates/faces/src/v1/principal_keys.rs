@@ -27,7 +27,6 @@ const MAX_KEY_ID: usize = 64;
     params(("id" = String, Path, description = "`sa_` and a ULID")),
     responses(
         (status = 200, description = "the keys", body = One<Items<Key>>),
-        (status = 404, description = "no such principal in this org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn list(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
@@ -43,7 +42,6 @@ pub(crate) async fn list(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handl
     responses(
         (status = 200, description = "the key, good from now on", body = One<Key>),
         (status = 400, description = "no public key that can be used, or there are eight already", body = ErrorAnswer),
-        (status = 404, description = "no such principal in this org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn add(

@@ -59,7 +59,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     responses(
         (status = 200, description = "the principal", body = One<PrincipalView>,
             headers(("ETag" = String, description = "its version, for `If-Match`"))),
-        (status = 404, description = "no such principal in the org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
@@ -78,7 +77,6 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handle
         (status = 201, description = "made", body = One<PrincipalView>,
             headers(("ETag" = String, description = "its version, for `If-Match`"))),
         (status = 400, description = "not understood, or more scopes than the caller may give", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
         (status = 409, description = "the name is taken", body = ErrorAnswer),
     )
 )]
@@ -103,8 +101,6 @@ pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody)
         (status = 200, description = "the principal as it is now", body = One<PrincipalView>,
             headers(("ETag" = String, description = "its version, for `If-Match`"))),
         (status = 400, description = "not understood, or more scopes than the caller may give", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such principal in the org", body = ErrorAnswer),
         (status = 409, description = "the name is taken, it is the last admin, or a program changes its own groups", body = ErrorAnswer),
         (status = 412, description = "it changed since the `ETag` was read", body = ErrorAnswer),
     )

@@ -102,7 +102,6 @@ pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerR
     params(("id" = String, Path, description = "`prv_` and a ULID")),
     responses(
         (status = 200, description = "the connection", body = One<Provider>),
-        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
@@ -125,7 +124,6 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, path: Segment) -> Handle
         (status = 403, description = "the token lacks `providers:write`, or `admin` for the org", body = ErrorAnswer),
         (status = 404, description = "no such provider; `details.available` lists those there are", body = ErrorAnswer),
         (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
         (status = 504, description = "the provider was too slow", body = ErrorAnswer),
     )
 )]
@@ -194,8 +192,6 @@ fn scopes(members: &mut Map<String, Value>) -> Result<Option<Vec<String>>, Refus
     responses(
         (status = 200, description = "gone; `upstream_revocation` is `done`, `failed` or `unsupported`", body = One<DisconnectedProvider>),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
-        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn disconnect(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {
@@ -216,10 +212,8 @@ pub(crate) async fn disconnect(NoQuery(ctx, gateway): NoQuery, path: Segment) ->
         (status = 200, description = "the connection", body = One<Provider>),
         (status = 400, description = "the body is not empty", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`, or `admin`", body = ErrorAnswer),
-        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 409, description = "connect it again, or there is nothing to refresh with", body = ErrorAnswer),
         (status = 502, description = "the provider or its authorization server failed", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
         (status = 504, description = "the provider was too slow", body = ErrorAnswer),
     )
 )]
@@ -242,7 +236,6 @@ pub(crate) async fn refresh(
         (status = 200, description = "what came of it, also when the provider failed", body = One<TestedProvider>),
         (status = 400, description = "the body is not empty", body = ErrorAnswer),
         (status = 403, description = "the token lacks `providers:write`", body = ErrorAnswer),
-        (status = 404, description = "no such connection for this caller", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot read what it remembers", body = ErrorAnswer),
     )
 )]

@@ -45,8 +45,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     params(("id" = String, Path, description = "`ses_` and a ULID")),
     responses(
         (status = 200, description = "ended", body = One<EndedSession>),
-        (status = 404, description = "no such session among those that this caller may end", body = ErrorAnswer),
-        (status = 503, description = "the gateway cannot record or remember", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn end(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {

@@ -15,7 +15,6 @@ use crate::exchange::{ErrorAnswer, HandlerResult, NoQuery, One, Outcome, Request
         (status = 200, description = "what they would say; a denial is no error here", body = One<SimulationReport>),
         (status = 400, description = "not understood, or a draft that does not load", body = ErrorAnswer),
         (status = 403, description = "the token lacks `policies:read`, or `admin` to ask as somebody else", body = ErrorAnswer),
-        (status = 404, description = "no such tool or event for this caller", body = ErrorAnswer),
         (status = 503, description = "the gateway cannot record, or is busy simulating", body = ErrorAnswer),
     )
 )]

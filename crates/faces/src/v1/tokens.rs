@@ -66,8 +66,6 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     responses(
         (status = 201, description = "made", body = One<MadeToken>),
         (status = 400, description = "not understood, not a service account, or more scopes than it or the caller may give", body = ErrorAnswer),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such principal in the org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
@@ -83,8 +81,6 @@ pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody)
     params(("id" = String, Path, description = "`tok_` and a ULID")),
     responses(
         (status = 200, description = "revoked", body = One<RevokedToken>),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such token in the org", body = ErrorAnswer),
     )
 )]
 pub(crate) async fn revoke(NoQuery(ctx, gateway): NoQuery, path: Segment) -> HandlerResult {

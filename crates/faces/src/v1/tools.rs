@@ -49,8 +49,6 @@ fn place(text: &str) -> Option<WaitingPlace> {
     request_body = AcceptAsked,
     responses(
         (status = 200, description = "accepted", body = One<AcceptedTool>),
-        (status = 403, description = "the token lacks `admin`, or the API is read-only here", body = ErrorAnswer),
-        (status = 404, description = "no such tool in the org", body = ErrorAnswer),
         (status = 409, description = "another version waits, or none; or several orgs share the tool", body = ErrorAnswer),
     )
 )]

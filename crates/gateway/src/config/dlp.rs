@@ -98,6 +98,11 @@ impl Dlp {
         }
     }
 
+    /// Notes where its detectors stand in the text of the configuration, for messages.
+    pub(super) fn stand_in(&mut self, file: &Path, text: &str) {
+        Custom::stand_in(&mut self.custom, &file.display().to_string(), text);
+    }
+
     /// The files besides the configuration that it is made of.
     pub(crate) fn files(&self) -> &[PathBuf] {
         &self.gitleaks
@@ -118,8 +123,8 @@ impl Dlp {
 
     /// Reads the rule files and compiles everything. The error lists everything that is wrong.
     pub(crate) fn engine(&self) -> Result<Engine, String> {
-        let gitleaks: Result<Vec<Gitleaks>, String> =
-            self.gitleaks.iter().map(|file| rules(file)).collect();
+        let rules = self.gitleaks.iter();
+        let rules = rules.map(|it| Gitleaks::parse(it.display().to_string(), &text_of(it)?));
         let external = self.external.as_ref().map(|it| it.detectors.clone()).unwrap_or_default();
         let settings = Settings {
             actions: self.actions.clone(),
@@ -128,7 +133,7 @@ impl Dlp {
             limits: self.limits,
             custom: self.custom.clone(),
             allow: self.allow.clone(),
-            gitleaks: gitleaks?,
+            gitleaks: rules.collect::<Result<_, _>>()?,
             external,
             floor: self.floor,
         };
@@ -206,13 +211,6 @@ fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
     }
     let nearest = did_you_mean(provider, slugs.iter().copied());
     Some(format!("`{tool}` names no provider of the configuration{nearest}"))
-}
-
-fn rules(file: &Path) -> Result<Gitleaks, String> {
-    let name = file.display().to_string();
-    let rules: Gitleaks = toml::from_str(&text_of(file)?)
-        .map_err(|error| format!("`{name}` is no rule file: {}", error.to_string().trim_end()))?;
-    Ok(rules.named(name))
 }
 
 fn text_of(file: &Path) -> Result<String, String> {

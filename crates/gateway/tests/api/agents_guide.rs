@@ -1,19 +1,16 @@
 //! `docs/agents.md`: every command, answer and program of the page, and its clients in front of what
 //! stands in the way of a call.
 
-use std::{fs, path::Path, process::Output};
+use std::process::Output;
 
 use futures_util::future::select;
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use portcullis_testkit::tool;
 use tokio::process::Command;
 
 use crate::{
-    gateway,
-    given::{items, org_with_time_left, plan, serve_as},
     mcp::clients::node,
     policy_guide::{Block, blocks, contains},
+    prelude::*,
 };
 
 const PAGE: &str = include_str!("../../../../docs/agents.md");

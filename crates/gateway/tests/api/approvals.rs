@@ -7,14 +7,7 @@ mod offline;
 mod sdk;
 mod waiting;
 
-use portcullis_testkit::{Answer, Gateway, Principal, Script, eventually};
-use serde_json::{Value, json};
-
-use crate::{
-    given::{self, ENOUGH, until},
-    mcp::modern,
-    scene::{PENDING, Scene, check, events, list, request_id, scene_under, scene_with, tool},
-};
+use crate::{mcp::modern, prelude::*};
 
 pub(crate) const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -30,6 +23,13 @@ pub(crate) async fn asking_scene() -> (Scene, Principal) {
     asking_scene_with("").await
 }
 
+/// The same for another org of its gateway, as if nothing had been called.
+pub(crate) fn asking_anew(scene: Scene) -> (Scene, Principal) {
+    let scene = scene.anew();
+    let admin = approver(&scene.gateway, &scene.who.org);
+    (scene, admin)
+}
+
 /// The same, with more configuration.
 async fn asking_scene_with(config: &str) -> (Scene, Principal) {
     let tools = ["pay", "export", "free"].map(|name| tool(name, Script::Echo)).to_vec();
@@ -41,7 +41,7 @@ async fn asking_scene_with(config: &str) -> (Scene, Principal) {
 /// Puts another text into the policies, and has them loaded.
 fn edit(scene: &Scene, from: &str, to: &str) {
     let file = scene.gateway.folder().join("policies/test.cedar");
-    std::fs::write(file, POLICIES.replace(from, to)).expect("a policy");
+    fs::write(file, POLICIES.replace(from, to)).expect("a policy");
     scene.gateway.hang_up();
 }
 
@@ -62,7 +62,8 @@ pub(crate) async fn decide(gateway: &Gateway, who: &Principal, id: &str, vote: &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_is_of_one_principal() {
+async fn an_approval_is_of_one_principal_for_so_many_runs_and_costs_nothing_while_it_waits() {
+    // An approval is of one principal.
     let (scene, admin) = asking_scene().await;
     let id = pending_approval(&scene.invoke("pay", json!({"amount": 7})).await);
     decide(&scene.gateway, &admin, &id, "approve").await;
@@ -75,18 +76,16 @@ async fn an_approval_is_of_one_principal() {
     // A service account decides nothing, whatever its scopes.
     let decided = decide(&scene.gateway, &other, &pending_approval(&answer), "approve").await;
     assert!([403, 404].contains(&decided.status.as_u16()), "{}", decided.text);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_many_callers_at_once_as_many_run_as_the_policy_says() {
-    let (scene, admin) = asking_scene().await;
+    // Of many callers at once as many run as the policy says.
+    let (scene, admin) = asking_anew(scene);
     for (tool, uses) in [("pay", 1), ("export", 3)] {
         let id = pending_approval(&scene.invoke(tool, json!({"n": 1})).await);
         decide(&scene.gateway, &admin, &id, "approve").await;
         let before = scene.upstream.calls().len();
 
         let calls = (0..16).map(|_| scene.invoke(tool, json!({"n": 1})));
-        let answers = futures_util::future::join_all(calls).await;
+        let answers = join_all(calls).await;
 
         let ran = answers.iter().filter(|answer| answer.status == 200).count();
         assert_eq!(ran, uses, "{tool}");
@@ -96,11 +95,9 @@ async fn of_many_callers_at_once_as_many_run_as_the_policy_says() {
             assert_eq!(event["governance"]["approvals"][0]["id"], id);
         }
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() {
-    let (scene, admin) = asking_scene().await;
+    // A call that waits takes nothing from its rate and no idempotency key.
+    let (scene, admin) = asking_anew(scene);
     let input = json!({"n": 1});
     let keyed = || scene.gateway.invoke_keyed(&scene.who, "up:export", "k1", &input);
     let mut id = String::new();
@@ -119,30 +116,6 @@ async fn a_call_that_waits_takes_nothing_from_its_rate_and_no_idempotency_key() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_is_edited_takes_its_approvals_with_it() {
-    let (scene, admin) = asking_scene().await;
-    let pending = json!({"amount": 1});
-    let approved = json!({"amount": 2});
-    let waits = pending_approval(&scene.invoke("pay", pending.clone()).await);
-    let granted = pending_approval(&scene.invoke("pay", approved.clone()).await);
-    decide(&scene.gateway, &admin, &granted, "approve").await;
-
-    edit(&scene, "ttl=15m", "ttl=20m");
-    for id in [&waits, &granted] {
-        let path = format!("/v1/approvals/{id}");
-        let shown = || scene.gateway.get(&admin, &path);
-        until(shown, |it| it.at("/data/status") == "expired").await;
-    }
-
-    for (input, before) in [(pending, waits), (approved, granted)] {
-        let answer = scene.invoke("pay", input).await;
-        scene.check(&answer, PENDING).await;
-        assert_ne!(pending_approval(&answer), before);
-    }
-    assert!(scene.upstream.calls().is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     let (scene, admin) = asking_scene().await;
     let mut waiting = Vec::new();
@@ -151,7 +124,7 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
     }
     let policy = async || scene.gateway.get(&admin, "/v1/policies/payouts").await;
     let version = policy().await.at("/data/version").clone();
-    let store = given::store(&scene.gateway).await;
+    let store = store(&scene.gateway).await;
     let kept = async || store.last_policy_set().await.unwrap().expect("a set").version;
     let set = kept().await;
 
@@ -160,18 +133,15 @@ async fn nobody_decides_about_a_policy_that_was_edited_a_moment_ago() {
 
     for (id, vote) in waiting.iter().zip(["approve", "deny"]) {
         let decided = decide(&scene.gateway, &admin, id, vote).await;
-        assert_eq!(decided.refusal(), (409, "approval_settled"), "{vote}");
-        assert_eq!(decided.at("/error/details/status"), "expired", "{}", decided.text);
+        has!("{vote}"; decided, 409 "approval_settled", "/error/details/status": "expired");
         assert!(decided.at("/error/message").as_str().unwrap().contains("policy"));
         let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{id}")).await;
-        assert_eq!(shown.at("/data/status"), "expired", "it ended at once");
-        assert_eq!(shown.at("/data/decisions"), &json!([]));
+        has!("it ended at once"; shown, "/data/status": "expired", "/data/decisions": []);
     }
     while kept().await == set {
         tokio::task::yield_now().await;
     }
-    let (status, told) =
-        given::failure(&scene.gateway, &["approval", "approve", &waiting[2]]).await;
+    let (status, told) = failure(&scene.gateway, &["approval", "approve", &waiting[2]]).await;
     assert_eq!(status, 1, "{told}");
     assert!(told.contains("changed since") || told.contains("it is expired"), "{told}");
     let anew = scene.invoke("pay", json!({"amount": 0})).await;
@@ -209,7 +179,8 @@ async fn a_node_that_dies_in_an_approved_call_leaves_the_approval_used_and_named
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_over_mcp_is_told_to_wait_and_calls_again() {
+async fn clients_over_mcp_are_told_to_wait_or_asked_to_open_an_address() {
+    // An agent over mcp is told to wait and calls again.
     let (scene, admin) = asking_scene().await;
     let params = json!({"name": "up__pay", "arguments": {"amount": 7}});
     let call = async || {
@@ -227,14 +198,11 @@ async fn an_agent_over_mcp_is_told_to_wait_and_calls_again() {
     let id = approval["id"].as_str().expect("an id").to_owned();
     assert!(text.contains(&format!("{}/approvals/{id}", scene.gateway.url())), "{text}");
     decide(&scene.gateway, &admin, &id, "approve").await;
-    let ran = call().await;
-    assert_eq!(ran.at("/result/structuredContent"), &json!({"amount": 7}), "{}", ran.text);
+    has!(call().await, "/result/structuredContent": {"amount": 7});
     assert_eq!(scene.upstream.calls().len(), 1);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_opens_addresses_is_asked_to_open_one() {
-    let (scene, admin) = asking_scene().await;
+    // A client that opens addresses is asked to open one.
+    let (scene, admin) = asking_anew(scene);
     let call = async |answers: Option<Value>| {
         let mut params = json!({
             "name": "up__pay", "arguments": {"amount": 7},
@@ -251,8 +219,7 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
 
     assert_eq!(asks.at("/result/resultType"), "input_required", "{}", asks.text);
     let question = asks.at("/result/inputRequests/approval");
-    assert_eq!(question["method"], "elicitation/create");
-    assert_eq!(question["params"]["mode"], "url");
+    has!(question, "/method": "elicitation/create", "/params/mode": "url");
     let id = question["params"]["elicitationId"].as_str().expect("an id").to_owned();
     assert_eq!(question["params"]["url"], format!("{}/approvals/{id}", scene.gateway.url()));
     assert!(asks.at("/result/content").is_null() && asks.at("/result/isError").is_null());
@@ -263,7 +230,8 @@ async fn a_client_that_opens_addresses_is_asked_to_open_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_of_another_org_is_nobodys() {
+async fn an_approval_of_another_org_is_nobodys_and_an_edited_policy_takes_its_own_with_it() {
+    // An approval of another org is nobodys.
     let (scene, _) = asking_scene().await;
     let id = pending_approval(&scene.invoke("pay", json!({"amount": 7})).await);
     let org = scene.gateway.org("other", &ENOUGH);
@@ -271,9 +239,30 @@ async fn an_approval_of_another_org_is_nobodys() {
 
     let shown = scene.gateway.get(&stranger, &format!("/v1/approvals/{id}")).await;
     let decided = decide(&scene.gateway, &stranger, &id, "approve").await;
-    let listed = scene.gateway.get(&stranger, "/v1/approvals").await;
+    has!(scene.gateway.get(&stranger, "/v1/approvals").await, "/data/items": []);
 
     assert_eq!((shown.status.as_u16(), decided.status.as_u16()), (404, 404));
-    assert_eq!(listed.at("/data/items"), &json!([]));
     scene.check(&scene.invoke("pay", json!({"amount": 7})).await, PENDING).await;
+
+    // A policy that is edited takes its approvals with it.
+    let (scene, admin) = asking_anew(scene);
+    let pending = json!({"amount": 1});
+    let approved = json!({"amount": 2});
+    let waits = pending_approval(&scene.invoke("pay", pending.clone()).await);
+    let granted = pending_approval(&scene.invoke("pay", approved.clone()).await);
+    decide(&scene.gateway, &admin, &granted, "approve").await;
+
+    edit(&scene, "ttl=15m", "ttl=20m");
+    for id in [&waits, &granted] {
+        let path = format!("/v1/approvals/{id}");
+        let shown = || scene.gateway.get(&admin, &path);
+        until(shown, |it| it.at("/data/status") == "expired").await;
+    }
+
+    for (input, before) in [(pending, waits), (approved, granted)] {
+        let answer = scene.invoke("pay", input).await;
+        scene.check(&answer, PENDING).await;
+        assert_ne!(pending_approval(&answer), before);
+    }
+    assert!(scene.upstream.calls().is_empty());
 }

@@ -1,21 +1,13 @@
 //! `portcullis audit export` and `audit tail`: the log from the shell.
 
 use std::{
-    fs,
     io::{BufRead as _, BufReader},
     os::unix::fs::PermissionsExt as _,
-    process::Stdio,
 };
 
 use portcullis_core::audit::{export::Verifier, note::VerifierKey};
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, assert_fails, failure, items, serve},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 async fn start() -> (Gateway, Principal) {
     let (gateway, who) = serve(gateway().sample());
@@ -41,7 +33,7 @@ fn verify(file: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_from_the_shell_verifies_and_is_recorded() {
+async fn an_export_from_the_shell_verifies_and_a_tail_follows_what_comes() {
     let (gateway, who) = start().await;
     let path = gateway.folder().join("log.jsonl");
     let output = path.to_string_lossy().into_owned();
@@ -49,20 +41,48 @@ async fn an_export_from_the_shell_verifies_and_is_recorded() {
     let made = gateway.admin(&["audit", "export", "--org", "acme", "--output", &output]);
 
     let file = fs::read_to_string(&path).unwrap();
-    assert_eq!(made["events"], verify(&file));
-    assert_eq!(made["bytes"], file.len());
+    has!(made, "/events": verify(&file), "/bytes": file.len());
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     let told = gateway.get(&who, "/v1/audit/events?type=audit.exported&limit=1").await;
     let event = &items(&told)[0];
     let hash = format!("sha256:{}", made["sha256"].as_str().unwrap());
-    assert_eq!(event["target"]["version"], hash.as_str());
-    assert_eq!(event["actor"]["auth"]["method"], "operator");
+    has!(event, "/target/version": hash.as_str(), "/actor/auth/method": "operator");
     let again = ["audit", "export", "--org", "acme", "--output", &output];
     assert_fails(&gateway, &again, 1, "already").await;
+
+    // A tail shows the end and follows what comes.
+    let config = gateway.config_file();
+    let text = run(&gateway, &["audit", "tail", "--org", "acme", "-n", "5"]);
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let few =
+        run(&gateway, &["audit", "tail", "--org", "acme", "-n", "3", "--type", "token.revoked"]);
+    assert!(few.lines().all(|line| line.contains("token.revoked")) && few.lines().count() == 3);
+
+    let mut tail = gateway
+        .command()
+        .args(["audit", "tail", "--org", "acme", "--follow", "--json", "--type", "mcp.invocation"])
+        .arg("--config")
+        .arg(&config)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let call = gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
+
+    let lines = BufReader::new(tail.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let id = call.event_id().to_owned();
+    let found = tokio::task::block_in_place(|| {
+        lines
+            .map(|line| serde_json::from_str::<Value>(&line).unwrap())
+            .find(|event| event["id"] == id.as_str())
+    });
+    tail.kill().unwrap();
+    tail.wait().unwrap();
+    let found = found.unwrap();
+    has!(found, "/target/id": "sample:create_note", "/detached/source_ip": "127.0.0.1");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn formats_and_filters_are_those_of_the_api_and_stdout_will_do() {
+async fn formats_filters_and_actors_are_those_of_the_api_and_stdout_will_do() {
     let (mut gateway, who) = start().await;
     let listed = gateway.get(&who, "/v1/audit/events?decision=deny&limit=200").await;
     let denied = items(&listed).len();
@@ -93,12 +113,8 @@ async fn formats_and_filters_are_those_of_the_api_and_stdout_will_do() {
         let (_, told) = failure(&gateway, &[&["audit", "export"], arguments].concat()).await;
         assert!(told.contains(wanted), "{told}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_actor_is_given_by_its_id_or_its_name() {
-    let (mut gateway, who) = start().await;
-    gateway.stop();
+    // An actor is given by its id or its name.
     let by = |actor: &str| {
         let tail = ["audit", "tail", "-n", "20", "--actor", actor];
         let export = ["audit", "export", "--format", "csv", "--actor", actor];
@@ -112,38 +128,4 @@ async fn an_actor_is_given_by_its_id_or_its_name() {
     assert!(by_name.0.lines().count() == 20 && by_name.0 == by_id.0, "{}", by_name.0);
     assert!(by_name.1.lines().count() > 20 && by_name.1 == by_id.1, "{}", by_name.1);
     assert!(told.contains("no principal `eve`"), "{told}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tail_shows_the_end_and_follows_what_comes() {
-    let (gateway, who) = start().await;
-    let config = gateway.config_file();
-    let text = run(&gateway, &["audit", "tail", "--org", "acme", "-n", "5"]);
-    assert_eq!(text.lines().count(), 5, "{text}");
-    let few =
-        run(&gateway, &["audit", "tail", "--org", "acme", "-n", "3", "--type", "token.revoked"]);
-    assert!(few.lines().all(|line| line.contains("token.revoked")) && few.lines().count() == 3);
-
-    let mut tail = gateway
-        .command()
-        .args(["audit", "tail", "--org", "acme", "--follow", "--json", "--type", "mcp.invocation"])
-        .arg("--config")
-        .arg(&config)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let call = gateway.invoke(&who, "sample:create_note", json!({"title": "a", "text": "b"})).await;
-
-    let lines = BufReader::new(tail.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let id = call.event_id().to_owned();
-    let found = tokio::task::block_in_place(|| {
-        lines
-            .map(|line| serde_json::from_str::<Value>(&line).unwrap())
-            .find(|event| event["id"] == id.as_str())
-    });
-    tail.kill().unwrap();
-    tail.wait().unwrap();
-    let found = found.unwrap();
-    assert_eq!(found["target"]["id"], "sample:create_note");
-    assert_eq!(found["detached"]["source_ip"], "127.0.0.1");
 }

@@ -1,16 +1,12 @@
 //! An authority of a test, which vouches for servers on 127.0.0.1.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
-
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio_rustls::{
     TlsAcceptor,
     rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer},
 };
+
+use crate::prelude::*;
 
 /// An authority, whose certificate is in a file.
 pub(crate) struct Authority {

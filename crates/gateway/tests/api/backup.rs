@@ -1,18 +1,8 @@
 //! `portcullis backup` and `portcullis restore`.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::os::unix::fs::PermissionsExt as _;
 
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{failure, items, run, serve},
-};
+use crate::prelude::*;
 
 /// Contents of the data folder of an installation on SQLite.
 const KEPT: &str = "portcullis.db portcullis.db-wal portcullis.db-shm key audit-key policies \

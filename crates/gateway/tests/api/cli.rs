@@ -1,17 +1,12 @@
 //! The operator's commands: orgs, principals, tokens.
 
-use std::{io::Write, process::Stdio};
+use std::io::Write;
 
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, items, members, plan, run, serve, words},
-};
+use crate::prelude::*;
 
 #[tokio::test]
-async fn orgs_are_made_listed_and_given_plans() {
+async fn orgs_and_tokens_are_made_and_a_token_is_printed_once() {
+    // Orgs are made listed and given plans.
     let gateway = gateway().prepare();
     let free = gateway.org("free", &[]);
     gateway.org("large", &plan("5", "4"));
@@ -36,78 +31,8 @@ async fn orgs_are_made_listed_and_given_plans() {
     ] {
         assert_fails(&gateway, &words(command), code, wanted).await;
     }
-}
 
-#[tokio::test]
-async fn principals_are_made_with_a_role_or_with_scopes() {
-    let gateway = gateway().prepare();
-    let org = gateway.org("acme", &[]);
-    let who = gateway.service(&org, "mcps:invoke mcps:read");
-    let made = gateway.admin(&["principal", "create", "ada", "--org", "acme", "--role", "auditor"]);
-
-    assert!(who.id.starts_with("sa_") && made["id"].as_str().unwrap().starts_with("usr_"));
-    let scopes = "approvals:read audit:export audit:read mcps:read policies:read providers:read";
-    let mut listed: Vec<&str> = made["scopes"].as_str().unwrap().split(' ').collect();
-    listed.sort_unstable();
-    assert_eq!(listed.join(" "), scopes);
-    assert_eq!(gateway.admin(&["principal", "list", "--org", &org]).as_array().unwrap().len(), 2);
-    for (command, code, wanted) in [
-        ("principal create x --org nobody", 1, "nobody"),
-        ("principal create x --org acme --type service", 1, "--scopes"),
-        ("principal create x --org acme --scopes mcps:read", 1, "--role"),
-        ("principal create x --org acme --type service --scopes mcps:all", 2, "mcps:all"),
-        ("principal create x --org acme --role root", 2, "root"),
-        ("principal create  --org acme", 1, "name"),
-    ] {
-        assert_fails(&gateway, &words(command), code, wanted).await;
-    }
-}
-
-#[test]
-fn completions_are_printed_for_each_shell() {
-    let gateway = gateway().prepare();
-
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = gateway.run(&["completions", shell]);
-
-        assert!(script.contains("client-config") && script.contains("backup"), "{shell}: {script}");
-    }
-}
-
-#[tokio::test]
-async fn client_config_takes_only_what_can_be_the_name_of_a_variable() {
-    let gateway = gateway().prepare();
-
-    let printed = gateway.run(&["client-config", "--token-env", "_MY_TOKEN2"]);
-
-    assert!(printed.contains("_MY_TOKEN2"), "{printed}");
-    for name in ["X$(id)\"", "2X", "A B", "A-B", "Ä"] {
-        let command = ["client-config", "--token-env", name];
-        assert_fails(&gateway, &command, 2, "a name of an environment variable is").await;
-    }
-}
-
-#[tokio::test]
-async fn client_config_of_a_provider_that_is_not_declared_names_the_nearest() {
-    let gateway = gateway().sample().prepare();
-
-    for (slug, wanted) in [
-        ("smaple", "declares no provider `smaple` (did you mean `sample`?)"),
-        ("other", "declares no provider `other`"),
-    ] {
-        assert_fails(&gateway, &["client-config", "--provider", slug], 1, wanted).await;
-    }
-}
-
-fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
-    let mut command = vec!["token", "create", "--principal", &who.id];
-    command.extend(more);
-    gateway.admin(&command)
-}
-
-#[tokio::test]
-async fn a_token_is_printed_once_and_can_do_no_more_than_its_principal() {
-    let gateway = gateway().prepare();
+    // A token is printed once and can do no more than its principal.
     let org = gateway.org("acme", &[]);
     let admin = gateway.user(&org, "admin", "mcps:read");
     let service = gateway.service(&org, "mcps:read mcps:invoke");
@@ -149,6 +74,49 @@ async fn a_token_is_printed_once_and_can_do_no_more_than_its_principal() {
 }
 
 #[tokio::test]
+async fn principals_are_made_with_a_role_or_with_scopes() {
+    let gateway = gateway().prepare();
+    let org = gateway.org("acme", &[]);
+    let who = gateway.service(&org, "mcps:invoke mcps:read");
+    let made = gateway.admin(&["principal", "create", "ada", "--org", "acme", "--role", "auditor"]);
+
+    assert!(who.id.starts_with("sa_") && made["id"].as_str().unwrap().starts_with("usr_"));
+    let scopes = "approvals:read audit:export audit:read mcps:read policies:read providers:read";
+    let mut listed: Vec<&str> = made["scopes"].as_str().unwrap().split(' ').collect();
+    listed.sort_unstable();
+    assert_eq!(listed.join(" "), scopes);
+    assert_eq!(gateway.admin(&["principal", "list", "--org", &org]).as_array().unwrap().len(), 2);
+    for (command, code, wanted) in [
+        ("principal create x --org nobody", 1, "nobody"),
+        ("principal create x --org acme --type service", 1, "--scopes"),
+        ("principal create x --org acme --scopes mcps:read", 1, "--role"),
+        ("principal create x --org acme --type service --scopes mcps:all", 2, "mcps:all"),
+        ("principal create x --org acme --role root", 2, "root"),
+        ("principal create  --org acme", 1, "name"),
+    ] {
+        assert_fails(&gateway, &words(command), code, wanted).await;
+    }
+}
+
+#[tokio::test]
+async fn client_config_of_a_provider_that_is_not_declared_names_the_nearest() {
+    let gateway = gateway().sample().prepare();
+
+    for (slug, wanted) in [
+        ("smaple", "declares no provider `smaple` (did you mean `sample`?)"),
+        ("other", "declares no provider `other`"),
+    ] {
+        assert_fails(&gateway, &["client-config", "--provider", slug], 1, wanted).await;
+    }
+}
+
+fn create(gateway: &Gateway, who: &Principal, more: &[&str]) -> Value {
+    let mut command = vec!["token", "create", "--principal", &who.id];
+    command.extend(more);
+    gateway.admin(&command)
+}
+
+#[tokio::test]
 async fn a_new_token_is_told_with_its_scopes_and_with_those_that_have_to_be_named() {
     let gateway = gateway().prepare();
     gateway.org("acme", &[]);
@@ -173,26 +141,6 @@ async fn a_new_token_is_told_with_its_scopes_and_with_those_that_have_to_be_name
     assert!(without.contains("only if named in `--scopes`: scim"), "{without}");
 }
 
-#[tokio::test]
-async fn a_token_lives_as_long_as_it_was_given() {
-    let gateway = gateway().prepare();
-    let who = gateway.service(&gateway.org("acme", &[]), "mcps:read");
-    let time = |token: &Value, name: &str| {
-        let text = token[name].as_str().unwrap();
-        portcullis_core::clock::Timestamp::parse_rfc3339(text).unwrap().as_seconds()
-    };
-
-    for (more, seconds) in [
-        (&[][..], 90 * 86_400),
-        (&["--expires-in", "60"], 60),
-        (&["--expires-in", "15m"], 900),
-        (&["--expires-in", "365d"], 365 * 86_400),
-    ] {
-        let token = create(&gateway, &who, more);
-        assert_eq!(time(&token, "expires_at") - time(&token, "issued_at"), seconds, "{more:?}");
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_operator_does_is_in_the_log_of_the_org() {
     let (gateway, who) = serve(gateway().env("USER", "olga"));
@@ -207,10 +155,8 @@ async fn what_the_operator_does_is_in_the_log_of_the_org() {
 
     assert_eq!(members(&events, "type"), ["token.issued", "token.issued", "token.revoked"]);
     for (event, target) in items(&events).iter().zip([&who.token_id, id, id]) {
-        assert_eq!(event["target"]["id"], *target);
-        assert_eq!(event["actor"]["type"], "system");
-        assert_eq!(event["actor"]["id"], Value::Null);
-        assert_eq!(event["detached"]["actor_name"], "olga");
+        has!(event, "/target/id": *target, "/actor/type": "system", "/actor/id": null,
+            "/detached/actor_name": "olga");
     }
 }
 
@@ -236,8 +182,7 @@ async fn a_token_is_inspected_by_its_id_or_by_itself_and_never_printed() {
 
     let known = inspect(&who.token_id);
 
-    assert_eq!(known["state"], "live");
-    assert_eq!(known["effective_scopes"], "mcps:invoke mcps:read");
+    has!(known, "/state": "live", "/effective_scopes": "mcps:invoke mcps:read");
     assert_eq!((&known["principal"], &known["role"]), (&json!(who.id), &json!("service")));
     assert_eq!(typed(&gateway, &who.token), known);
     assert!(!known.to_string().contains(&who.token[9..]));
@@ -276,19 +221,6 @@ fn typed(gateway: &Gateway, token: &str) -> Value {
 }
 
 #[tokio::test]
-async fn commands_say_that_there_is_nothing_to_connect() {
-    let gateway = gateway().prepare();
-
-    let listed = run(&gateway, &["provider", "list"]).await;
-    let checked = run(&gateway, &["check"]).await;
-
-    let told = String::from_utf8_lossy(&listed.stderr).into_owned();
-    assert!(listed.status.success() && told.contains("nothing to connect"), "{told}");
-    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(told.contains("provider    nothing to connect"), "{told}");
-}
-
-#[tokio::test]
 async fn a_reader_that_is_gone_ends_a_command_quietly_and_changes_no_verdict() {
     let gateway = gateway().sample().prepare();
     let broken = crate::gateway().stdio("gone", &["/nowhere/program"], "").prepare();
@@ -317,7 +249,8 @@ async fn a_reader_that_is_gone_ends_a_command_quietly_and_changes_no_verdict() {
 }
 
 #[tokio::test]
-async fn a_change_of_role_names_what_there_is_from_now_on() {
+async fn roles_token_lives_completions_and_client_config_are_told_by_commands() {
+    // A change of role names what there is from now on.
     let gateway = gateway().prepare();
     let org = gateway.org("acme", &ENOUGH);
     let user = gateway.user(&org, "member", "mcps:read");
@@ -337,6 +270,48 @@ async fn a_change_of_role_names_what_there_is_from_now_on() {
     ] {
         assert_fails(&gateway, command, 1, wanted).await;
     }
+
+    // A token lives as long as it was given.
+    let who = gateway.service(&fresh_org(&gateway), "mcps:read");
+    let time = |token: &Value, name: &str| {
+        let text = token[name].as_str().unwrap();
+        Timestamp::parse_rfc3339(text).unwrap().as_seconds()
+    };
+
+    for (more, seconds) in [
+        (&[][..], 90 * 86_400),
+        (&["--expires-in", "60"], 60),
+        (&["--expires-in", "15m"], 900),
+        (&["--expires-in", "365d"], 365 * 86_400),
+    ] {
+        let token = create(&gateway, &who, more);
+        assert_eq!(time(&token, "expires_at") - time(&token, "issued_at"), seconds, "{more:?}");
+    }
+
+    // Completions are printed for each shell.
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = gateway.run(&["completions", shell]);
+
+        assert!(script.contains("client-config") && script.contains("backup"), "{shell}: {script}");
+    }
+
+    // Client config takes only what can be the name of a variable.
+    let printed = gateway.run(&["client-config", "--token-env", "_MY_TOKEN2"]);
+
+    assert!(printed.contains("_MY_TOKEN2"), "{printed}");
+    for name in ["X$(id)\"", "2X", "A B", "A-B", "Ä"] {
+        let command = ["client-config", "--token-env", name];
+        assert_fails(&gateway, &command, 2, "a name of an environment variable is").await;
+    }
+
+    // Commands say that there is nothing to connect.
+    let listed = run(&gateway, &["provider", "list"]).await;
+    let checked = run(&gateway, &["check"]).await;
+
+    let told = String::from_utf8_lossy(&listed.stderr).into_owned();
+    assert!(listed.status.success() && told.contains("nothing to connect"), "{told}");
+    let told = String::from_utf8_lossy(&checked.stdout).into_owned();
+    assert!(told.contains("provider    nothing to connect"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,12 +2,11 @@
 //! `tests/servers/conformance.mjs`. What a revision requires is named by the suite itself; all 50 scenarios
 //! are played.
 
-use std::{collections::BTreeSet, fs, path::Path, process::Output, time::Duration};
+use std::process::Output;
 
-use portcullis_testkit::{PostgresDatabase, servers};
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
 
-use crate::mcp::clients::node;
+use crate::{mcp::clients::node, prelude::*};
 
 /// The longest that one scenario may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

@@ -8,12 +8,9 @@ mod proofs;
 mod spreading;
 mod storm;
 
-use std::{fs, path::PathBuf};
+use portcullis_testkit::Wire;
 
-use portcullis_testkit::{Builder, Gateway, PostgresDatabase, Principal, RedisServer, Wire};
-use tempfile::TempDir;
-
-use crate::{gateway, given::until};
+use crate::prelude::*;
 
 /// Public address of the nodes, for browsers.
 pub(crate) const PUBLIC: &str = "https://gateway.acme.example";

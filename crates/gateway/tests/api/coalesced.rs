@@ -1,13 +1,6 @@
 //! Refusals that a stranger or a runaway client could multiply: told once, with a count.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, org_with_time_left, plan, until},
-};
+use crate::prelude::*;
 
 /// The events of a type, as soon as there are any.
 async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
@@ -18,7 +11,7 @@ async fn events(gateway: &Gateway, who: &Principal, kind: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_tried() {
+async fn a_refusal_is_told_once_however_often_and_an_unknown_token_never() {
     let gateway = gateway().start();
     let org = gateway.org("acme", &ENOUGH);
     let auditor = gateway.service(&org, ALL_SCOPES);
@@ -35,11 +28,8 @@ async fn a_token_that_no_longer_opens_anything_is_told_once_however_often_it_is_
     assert_eq!(told[0]["actor"]["token_id"], json!(leaked.token_id));
     assert_eq!(told[0]["outcome"]["error_code"], json!("token_revoked"));
     assert_eq!(told[0]["detached"]["source_ip"], json!("127.0.0.1"));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_org_beyond_its_limit_is_told_once_however_often_it_asks() {
-    let gateway = gateway().start();
+    // An org beyond its limit is told once however often it asks.
     let org = org_with_time_left(&gateway, &plan("3", "3")).await;
     let who = gateway.service(&org, ALL_SCOPES);
 
@@ -56,19 +46,15 @@ async fn an_org_beyond_its_limit_is_told_once_however_often_it_asks() {
     assert_eq!((told.len(), &told[0]["count"]), (1, &json!(1)), "{told:?}");
     assert_eq!(told[0]["outcome"]["status"], json!("rate_limited"));
     assert_eq!(told[0]["actor"]["id"], json!(who.id));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_nobody_knows_is_in_no_log() {
-    let gateway = gateway().start();
-    let auditor = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
+    // A token nobody knows is in no log.
+    let auditor = tenant(&gateway);
     let unknown = "svc_live_TNnwkiflsxEy9KeHg5z85x63fBld5c3k45IJpx";
 
     let request = gateway.request(Method::GET, "/v1/mcps").bearer_auth(unknown);
     assert_eq!(gateway.send(request).await.code(), "invalid_token");
 
-    let answer = gateway.get(&auditor, "/v1/audit/events?type=auth.rejected").await;
-    assert_eq!(answer.at("/data/items"), &json!([]));
+    has!(gateway.get(&auditor, "/v1/audit/events?type=auth.rejected").await, "/data/items": []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,10 +88,8 @@ async fn a_caller_who_asks_for_what_it_may_not_do_is_told_once_however_often_it_
     let told = items(&told.await).clone();
     assert_eq!(told.len(), 3, "{told:?}");
     for (event, who) in told.iter().zip([&weak, &handed_on, &other]) {
-        assert_eq!((&event["actor"]["id"], &event["count"]), (&json!(who.id), &json!(1)));
-        assert_eq!(event["actor"]["token_id"], json!(who.token_id), "the one that asked");
-        assert_eq!(event["outcome"]["error_code"], json!("insufficient_scope"));
-        assert_eq!(event["outcome"]["status"], json!("denied"));
-        assert_eq!(event["detached"]["source_ip"], json!("127.0.0.1"));
+        has!("the one that asked"; event, "/actor/id": who.id, "/count": 1,
+            "/actor/token_id": who.token_id, "/outcome/error_code": "insufficient_scope",
+            "/outcome/status": "denied", "/detached/source_ip": "127.0.0.1");
     }
 }

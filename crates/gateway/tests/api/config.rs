@@ -1,16 +1,10 @@
 //! The configuration: what is refused and how that is told, TLS, proxies, the environment.
 
-use std::{fs, net::TcpListener, os::unix::fs::PermissionsExt};
+use std::{net::TcpListener, os::unix::fs::PermissionsExt};
 
-use portcullis_testkit::{Builder, Gateway, Hostile};
 use reqwest::Certificate;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{assert_fails, failure, items, run, serve},
-    scene::giving,
-};
+use crate::prelude::*;
 
 /// Message of a `serve` that does not start.
 async fn refusal(gateway: &Gateway) -> String {
@@ -214,7 +208,7 @@ async fn check_tells_what_serve_would_find_and_fails_when_something_is_amiss() {
 }
 
 /// A builder whose gateway speaks TLS as `localhost`, and the certificate to trust.
-fn with_tls(builder: Builder, folder: &std::path::Path) -> (Builder, Certificate) {
+fn with_tls(builder: Builder, folder: &Path) -> (Builder, Certificate) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     let certificate = folder.join("tls.crt");
     let key = folder.join("tls.key");
@@ -241,7 +235,7 @@ async fn tls_is_spoken_and_nothing_but_tls() {
         assert_eq!((answer.status().as_u16(), answer.version()), (200, version));
         assert!(answer.headers().contains_key("x-ratelimit-limit"));
     }
-    let plain = crate::given::exchange(&gateway, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let plain = exchange(&gateway, b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
     assert!(!plain.contains(" 200 "), "{plain}");
 }
 

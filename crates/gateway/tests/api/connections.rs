@@ -8,20 +8,7 @@ mod known;
 mod resting;
 mod strangers;
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    time::timeout,
-};
-
-use crate::{
-    gateway,
-    given::{PATIENCE, connect, exchange, rest, serve},
-};
+use crate::prelude::*;
 
 /// A gateway that waits for a client no longer than a second; by default it would wait for longer
 /// than these tests do.
@@ -36,7 +23,8 @@ fn head(who: &Principal, more: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_does_not_get_to_its_request_is_cut_off() {
+async fn who_does_not_get_on_with_a_request_is_cut_off() {
+    // A client that does not get to its request is cut off.
     let gateway = gateway().config(IMPATIENT).start();
     let slow: [&[u8]; 5] = [
         b"",
@@ -51,11 +39,8 @@ async fn a_client_that_does_not_get_to_its_request_is_cut_off() {
     for (bytes, answer) in slow.iter().zip(cut) {
         assert!(!answer.contains(" 200 "), "{bytes:?}: {answer}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_header_that_drips_is_cut_off_although_it_never_pauses() {
-    let gateway = gateway().config(IMPATIENT).start();
+    // A header that drips is cut off although it never pauses.
     let (mut reader, mut writer) = connect(&gateway).await.into_split();
     let dripping = async {
         writer.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\nx: ").await?;
@@ -79,11 +64,8 @@ async fn a_header_that_drips_is_cut_off_although_it_never_pauses() {
     let answer = timeout(PATIENCE, cut).await.expect("a connection that ends");
 
     assert!(!String::from_utf8_lossy(&answer).contains(" 200 "));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kept_connection_that_falls_silent_ends() {
-    let gateway = gateway().config(IMPATIENT).start();
+    // A kept connection that falls silent ends.
     let mut stream = connect(&gateway).await;
     for _ in 0..2 {
         stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
@@ -95,11 +77,8 @@ async fn a_kept_connection_that_falls_silent_ends() {
     let more = rest(&mut stream).await;
 
     assert_eq!(more, "");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_silent_http2_connection_ends() {
-    let gateway = gateway().config(IMPATIENT).start();
+    // A silent http2 connection ends.
     let mut stream = connect(&gateway).await;
     // The preface and empty settings; whatever the server says is not answered.
     stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
@@ -122,7 +101,8 @@ async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_cut_off_is_no_call() {
+async fn bodies_are_no_calls_if_they_are_cut_off_and_http2_is_spoken() {
+    // A body that is cut off is no call.
     let (gateway, who) = serve(gateway().sample());
     let mut stream = connect(&gateway).await;
     let sent = head(&who, "content-length: 1000\r\n") + "{\"input\":{";
@@ -132,11 +112,9 @@ async fn a_body_that_is_cut_off_is_no_call() {
     let answer = rest(&mut stream).await;
 
     assert!(!answer.contains(" 200 "), "{answer}");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
-    let (gateway, who) = serve(gateway().sample());
+    // A body over the limit is refused whether its length is told or not.
+    let who = tenant(&gateway);
     let size = 3 << 20;
     let told = || reqwest::Body::from(vec![b' '; size]);
     let chunked = || {
@@ -150,11 +128,9 @@ async fn a_body_over_the_limit_is_refused_whether_its_length_is_told_or_not() {
         assert_eq!(answer.refusal(), (413, "payload_too_large"));
         assert_eq!(answer.at("/error/details/limit_bytes").to_string(), "1048576");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refused_client_sees_the_answer_although_its_body_was_not_read() {
-    let (gateway, who) = serve(gateway().sample());
+    // A refused client sees the answer although its body was not read.
+    let who = tenant(&gateway);
     let path = "/v1/mcps/sample:create_note/invoke";
 
     for _ in 0..5 {
@@ -165,11 +141,9 @@ async fn a_refused_client_sees_the_answer_although_its_body_was_not_read() {
 
         assert_eq!((stranger.status.as_u16(), lost.status.as_u16()), (401, 405));
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn http2_without_tls_and_without_upgrade_is_spoken() {
-    let (gateway, who) = serve(gateway().sample());
+    // Http2 without tls and without upgrade is spoken.
+    let who = tenant(&gateway);
     let client = reqwest::Client::builder().http2_prior_knowledge().no_proxy().build().unwrap();
     let url = format!("{}/v1/mcps/sample:create_note/invoke", gateway.url());
 

@@ -1,11 +1,9 @@
 //! Files under `deploy/`: the binary takes every configuration, and the units and images start
 //! commands that exist.
 
-use std::{fs, path::PathBuf, process::Output};
+use std::process::Output;
 
-use portcullis_testkit::Gateway;
-
-use crate::gateway;
+use crate::prelude::*;
 
 fn file(path: &str) -> String {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -6,10 +6,7 @@ mod commands;
 mod configured;
 mod scanned;
 
-use portcullis_testkit::{Answer, Script};
-use serde_json::{Value, json};
-
-use crate::scene::{DENIED, Ending, SUCCESS, giving, scene, scene_under, scene_with, tool};
+use crate::prelude::*;
 
 /// A made-up token of GitHub's shape, in two pieces so that no scanner takes it for a real one.
 const TOKEN: &str = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");
@@ -44,6 +41,7 @@ fn one_token(stage: &str, path: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
+    // A secret on its way in is blocked wherever it hides.
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let cases = [
         (json!({"notes": ["x", {"deep": format!("use {TOKEN} now")}]}), "/notes/1/deep"),
@@ -57,15 +55,43 @@ async fn a_secret_on_its_way_in_is_blocked_wherever_it_hides() {
         let answer = scene.invoke("echo", input).await;
 
         let event = scene.check(&answer, DENIED).await;
-        assert_eq!(answer.at("/governance/policy"), "dlp-default");
-        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
-        assert_eq!(answer.at("/error/details/policy"), "dlp-default");
+        has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked",
+            "/error/details/policy": "dlp-default");
         let told = one_token("input", path);
         assert_eq!(answer.at("/error/details/dlp"), &told, "{}", answer.text);
         assert_eq!(findings(&event, "input"), [["github_token", path, "block"]]);
         assert!(!answer.text.contains(TOKEN), "{}", answer.text);
     }
     assert!(scene.upstream.calls().is_empty());
+
+    // What is only flagged passes unchanged.
+    let scene = scene.anew();
+
+    let flagged = scene.invoke("echo", json!({"to": EMAIL})).await;
+    let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
+
+    let event = scene.check(&flagged, SUCCESS).await;
+    has!(flagged, "/governance/dlp_result": "flagged", "/result/to": EMAIL);
+    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
+    assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
+    has!(scene.check(&clean, SUCCESS).await, "/governance/dlp_findings": []);
+    assert_eq!(clean.at("/governance/dlp_result"), "passed");
+
+    // A card number alone is reported and passes.
+    let scene = scene.anew();
+
+    for number in
+        ["\"4111111111111111\"", "4111111111111111", "4111111111111111.0", "4.111111111111111E15"]
+    {
+        let answer = scene.post("echo", &format!("{{\"input\":{{\"value\":{number}}}}}")).await;
+
+        let event = scene.check(&answer, SUCCESS).await;
+        assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
+        for stage in ["input", "output"] {
+            assert_eq!(findings(&event, stage), [["card_number_alone", "/value", "flag"]]);
+        }
+        assert!(answer.at("/result/value").as_str().is_none_or(|it| it == "4111111111111111"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -85,14 +111,11 @@ async fn a_policy_that_reads_findings_blocks_in_its_own_name() {
     let withheld = scene.invoke("echo", json!({"to": EMAIL})).await;
 
     scene.check(&blocked, DENIED).await;
-    assert_eq!(blocked.at("/governance/policy"), "no-cards");
-    assert_eq!(blocked.at("/governance/dlp_result"), "blocked");
-    assert_eq!(blocked.at("/error/details/dlp/findings/0/path"), "/card");
+    has!(blocked, "/governance/policy": "no-cards", "/governance/dlp_result": "blocked",
+        "/error/details/dlp/findings/0/path": "/card");
     let event = scene.check(&withheld, WITHHELD).await;
-    assert_eq!(withheld.at("/governance/policy"), "no-addresses-out");
-    assert_eq!(withheld.at("/governance/dlp_result"), "blocked");
-    assert_eq!(withheld.at("/error/details/reason"), "addresses do not leave");
-    assert_eq!(withheld.at("/error/details/dlp/stage"), "output");
+    has!(withheld, "/governance/policy": "no-addresses-out", "/governance/dlp_result": "blocked",
+        "/error/details/reason": "addresses do not leave", "/error/details/dlp/stage": "output");
     assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
     assert_eq!(findings(&event, "output"), [["email", "/to", "block"]]);
     assert!(!withheld.text.contains(EMAIL), "{}", withheld.text);
@@ -115,33 +138,14 @@ async fn redacted_input_goes_up_masked_if_it_still_fits() {
     let stopped = scene.invoke("narrow", json!({"to": EMAIL})).await;
 
     let event = scene.check(&sent, SUCCESS).await;
-    assert_eq!(sent.at("/governance/dlp_result"), "redacted");
-    assert_eq!(sent.at("/governance/policy"), "all");
+    has!(sent, "/governance/dlp_result": "redacted", "/governance/policy": "all");
     assert_eq!(findings(&event, "input"), [["email", "/to", "redact"]]);
     let calls = scene.upstream.calls();
     assert_eq!(calls.len(), 1, "what no longer fits is not sent");
     assert_eq!(calls[0].arguments(), r#"{"to":"[REDACTED:email]","note":"kept"}"#);
     assert!(!calls[0].body.contains(EMAIL), "{}", calls[0].body);
     scene.check(&stopped, DENIED).await;
-    assert_eq!(stopped.at("/governance/policy"), "mask-in", "{}", stopped.text);
-    assert_eq!(stopped.at("/governance/dlp_result"), "blocked");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_only_flagged_passes_unchanged() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-
-    let flagged = scene.invoke("echo", json!({"to": EMAIL})).await;
-    let clean = scene.invoke("echo", json!({"to": "nobody"})).await;
-
-    let event = scene.check(&flagged, SUCCESS).await;
-    assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
-    assert_eq!(flagged.at("/result/to"), EMAIL);
-    assert_eq!(findings(&event, "input"), [["email", "/to", "flag"]]);
-    assert_eq!(findings(&event, "output"), [["email", "/to", "flag"]]);
-    let event = scene.check(&clean, SUCCESS).await;
-    assert_eq!(clean.at("/governance/dlp_result"), "passed");
-    assert_eq!(event["governance"]["dlp_findings"], json!([]));
+    has!(stopped, "/governance/policy": "mask-in", "/governance/dlp_result": "blocked");
 }
 
 /// Results with something to mask in every place a result has.
@@ -195,8 +199,7 @@ async fn results_are_masked_in_every_place() {
 
         let outcome = if name == "error" { "tool_error" } else { "success" };
         let event = scene.check(&answer, Ending { outcome, ..SUCCESS }).await;
-        assert_eq!(answer.at("/result"), &expected, "{name}");
-        assert_eq!(answer.at("/governance/dlp_result"), "redacted", "{name}");
+        has!("{name}"; answer, "/result": expected, "/governance/dlp_result": "redacted");
         let found = findings(&event, "output");
         assert!(!found.is_empty() && found.iter().all(|[.., action]| *action == "redact"));
         assert_clean(&answer, name);
@@ -214,32 +217,13 @@ async fn what_nobody_sees_is_taken_out_of_results_and_reported_in_input() {
 
     let event = scene.check(&painted, SUCCESS).await;
     let shown = json!({"text": "red link abc", "key": "שלום\u{200f}!"});
-    assert_eq!(painted.at("/result"), &shown);
-    assert_eq!(painted.at("/governance/dlp_result"), "redacted");
+    has!(painted, "/result": shown, "/governance/dlp_result": "redacted");
     let masked = ["/text", "/key"].map(|path| ["hidden_characters", path, "redact"]);
     assert_eq!(findings(&event, "output"), masked);
     let event = scene.check(&sent, SUCCESS).await;
     assert_eq!(findings(&event, "input"), [["hidden_characters", "/a", "flag"]]);
     assert_eq!(scene.upstream.calls()[1].arguments(), "{\"a\":\"b\\u001b[1m\"}");
     assert_eq!(sent.at("/result/a"), "b");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_card_number_alone_is_reported_and_passes() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-
-    for number in
-        ["\"4111111111111111\"", "4111111111111111", "4111111111111111.0", "4.111111111111111E15"]
-    {
-        let answer = scene.post("echo", &format!("{{\"input\":{{\"value\":{number}}}}}")).await;
-
-        let event = scene.check(&answer, SUCCESS).await;
-        assert_eq!(answer.at("/governance/dlp_result"), "flagged", "{}", answer.text);
-        for stage in ["input", "output"] {
-            assert_eq!(findings(&event, stage), [["card_number_alone", "/value", "flag"]]);
-        }
-        assert!(answer.at("/result/value").as_str().is_none_or(|it| it == "4111111111111111"));
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -252,9 +236,8 @@ async fn a_result_that_must_not_leave_is_withheld() {
     let answer = scene.invoke("leak", json!({})).await;
 
     let event = scene.check(&answer, WITHHELD).await;
-    assert_eq!(answer.at("/governance/policy"), "dlp-default");
-    assert_eq!(answer.at("/governance/dlp_result"), "blocked");
-    assert_eq!(answer.at("/error/details/dlp"), &one_token("output", "/rows/0/note"));
+    has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked",
+        "/error/details/dlp": one_token("output", "/rows/0/note"));
     assert_eq!(findings(&event, "output"), [["github_token", "/rows/0/note", "block"]]);
     assert_clean(&answer, "leak");
 }
@@ -298,8 +281,7 @@ async fn what_cannot_be_scanned_does_not_pass() {
 
     for (answer, ending) in [(&refused, DENIED), (&withheld, WITHHELD)] {
         scene.check(answer, ending).await;
-        assert_eq!(answer.at("/governance/policy"), "dlp-default");
-        assert_eq!(answer.at("/governance/dlp_result"), "blocked");
+        has!(answer, "/governance/policy": "dlp-default", "/governance/dlp_result": "blocked");
         let reason = answer.at("/error/details/reason").as_str().unwrap_or_default();
         assert!(reason.contains("could not be scanned"), "{reason}");
     }

@@ -7,18 +7,9 @@ mod postgres;
 mod power;
 mod promised;
 
-use portcullis_testkit::{
-    Answer, Builder, Gateway, Hostile, Principal, Script, eventually, unsignalled,
-};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tempfile::TempDir;
+use portcullis_testkit::unsignalled;
 
-use crate::{
-    gateway,
-    given::{ENOUGH, serve_as, until},
-    scene::{NOT_FOUND, SUCCESS, check, events, list, request_id, tool},
-};
+use crate::prelude::*;
 
 const UNRECORDED: &str = "unavailable";
 
@@ -61,10 +52,8 @@ impl Frail {
 }
 
 fn assert_unrecorded(answer: &Answer, executed: &str) {
-    assert_eq!(answer.status, 503, "{}", answer.text);
-    assert_eq!(answer.code(), UNRECORDED, "{}", answer.text);
-    assert_eq!(answer.at("/error/details/reason"), "audit", "{}", answer.text);
-    assert_eq!(answer.at("/error/details/executed"), executed, "{}", answer.text);
+    has!(answer, 503, "/error/code": UNRECORDED, "/error/details/reason": "audit",
+        "/error/details/executed": executed);
     assert!(!answer.header("retry-after").is_empty());
     assert!(answer.at("/governance").is_null(), "{}", answer.text);
     assert!(answer.at("/meta/outcome").is_null(), "{}", answer.text);
@@ -172,10 +161,8 @@ async fn a_call_cut_off_by_a_crash_is_closed_once_as_unknown() {
     let told = json!({
         "status": "unknown", "http_status": 0, "error_code": null, "executed": "unknown",
     });
-    assert_eq!(event["outcome"], told);
-    assert_eq!(event["target"]["id"], "up:slow");
-    assert_eq!(event["governance"]["decision"], "allow");
-    assert_eq!(event["actor"]["id"], who.id.as_str());
+    has!(event, "/outcome": told, "/target/id": "up:slow", "/governance/decision": "allow",
+        "/actor/id": who.id.as_str());
     assert!(event["commitments"]["input"].is_string(), "{event}");
     check(&gateway, &who, &before, SUCCESS).await;
     let all = list(&gateway, &who, "").await;
@@ -195,7 +182,7 @@ async fn what_was_answered_is_recorded_even_if_the_node_dies_at_once() {
         let tool = if number % 2 == 0 { "up:echo" } else { "up:nothing" };
         gateway.invoke(&who, tool, json!({"number": number}))
     });
-    let answers = futures_util::future::join_all(calls).await;
+    let answers = join_all(calls).await;
     gateway.kill();
 
     gateway.start();

@@ -1,19 +1,11 @@
 //! The first steps of an operator: commands in the wrong folder, names, and files that stay private.
 
 use std::{
-    fs,
     os::unix::fs::PermissionsExt,
-    path::Path,
     process::{Command, Output},
 };
 
-use portcullis_testkit::Gateway;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, run, serve},
-};
+use crate::prelude::*;
 
 /// The binary in a folder without any configuration.
 fn portcullis(folder: &Path, arguments: &[&str]) -> Output {
@@ -34,7 +26,8 @@ fn mode(file: &Path) -> u32 {
 }
 
 #[test]
-fn a_command_in_the_wrong_folder_makes_no_installation() {
+fn a_command_without_a_configuration_makes_nothing_unsaid() {
+    // A command in the wrong folder makes no installation.
     let folder = tempfile::tempdir().unwrap();
 
     let created = portcullis(folder.path(), &["org", "create", "acme"]);
@@ -42,10 +35,8 @@ fn a_command_in_the_wrong_folder_makes_no_installation() {
     assert_eq!(created.status.code(), Some(1), "{}", stderr_of(&created));
     assert!(stderr_of(&created).contains("--config"), "{}", stderr_of(&created));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
-}
 
-#[test]
-fn a_command_without_a_configuration_says_so_first() {
+    // A command without a configuration says so first.
     let folder = tempfile::tempdir().unwrap();
     let event = "evt_01M754BKTKX1YB8Q05NMW9TP4G";
     let commands: [&[&str]; 3] = [&["serve"], &["check"], &["policy", "explain", event]];
@@ -65,10 +56,8 @@ fn a_command_without_a_configuration_says_so_first() {
         assert!(errors.contains("no configuration was named") && errors.contains(cure), "{errors}");
         assert!(errors.contains("`portcullis-data"), "{errors}");
     }
-}
 
-#[test]
-fn files_that_are_made_without_a_configuration_are_told_with_their_folder() {
+    // Files that are made without a configuration are told with their folder.
     let folder = tempfile::tempdir().unwrap();
 
     let key = portcullis(folder.path(), &["key", "new"]);
@@ -267,27 +256,6 @@ async fn a_configuration_is_told_everything_that_is_wrong_with_it_at_once() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn another_schema_is_refused_and_nothing_is_changed() {
-    let mut gateway = gateway().sample().start();
-    gateway.stop();
-    let cases = [
-        ("UPDATE schema_migrations SET name = '0001_initial'", "check", "an older build"),
-        ("UPDATE schema_migrations SET version = 1", "migrate", "an older build"),
-        ("DELETE FROM schema_migrations", "check", "`portcullis migrate`"),
-    ];
-
-    for (change, command, wanted) in cases {
-        gateway.tamper(change);
-        for _ in 0..2 {
-            let (code, told) = failure(&gateway, &[command]).await;
-
-            assert_eq!(code, 1, "{told}");
-            assert!(told.contains(wanted), "{told}");
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_missing_program_and_a_server_of_something_else_are_said_to_be_so() {
     let page = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -314,12 +282,31 @@ async fn a_missing_program_and_a_server_of_something_else_are_said_to_be_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_logged_to_a_file_has_no_colours() {
-    let gateway = gateway().sample().start();
+async fn another_schema_is_refused_and_logs_to_a_file_have_no_colours() {
+    // What is logged to a file has no colours.
+    let mut gateway = gateway().sample().start();
 
     let log = gateway.log();
 
     assert!(!log.is_empty() && !log.contains('\u{1b}'), "{log:?}");
+
+    // Another schema is refused and nothing is changed.
+    gateway.stop();
+    let cases = [
+        ("UPDATE schema_migrations SET name = '0001_initial'", "check", "an older build"),
+        ("UPDATE schema_migrations SET version = 1", "migrate", "an older build"),
+        ("DELETE FROM schema_migrations", "check", "`portcullis migrate`"),
+    ];
+
+    for (change, command, wanted) in cases {
+        gateway.tamper(change);
+        for _ in 0..2 {
+            let (code, told) = failure(&gateway, &[command]).await;
+
+            assert_eq!(code, 1, "{told}");
+            assert!(told.contains(wanted), "{told}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -1,20 +1,8 @@
 //! Clients that generators make of `docs/openapi.json` have all of it, and their calls are governed.
 
-use std::{
-    fs,
-    os::unix::fs::symlink,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{os::unix::fs::symlink, process::Command};
 
-use portcullis_testkit::{Gateway, Hostile, Script, servers};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH},
-    scene::tool,
-};
+use crate::prelude::*;
 
 const TYPESCRIPT: [&str; 4] = ["call.ts", "globals.d.ts", "package.json", "tsconfig.json"];
 
@@ -39,7 +27,7 @@ fn repository() -> PathBuf {
 }
 
 /// A folder with these files of the clients.
-fn folder_of(names: &[&str]) -> tempfile::TempDir {
+fn folder_of(names: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for name in names {
         let from = repository().join("tests/servers/client").join(name);

@@ -1,6 +1,11 @@
 //! Fixtures and checks of many tests.
 
-use std::{fs, process::Output, time::Duration};
+use std::{
+    fs,
+    process::Output,
+    sync::atomic::{AtomicU32, Ordering},
+    time::Duration,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_core::{
@@ -58,6 +63,22 @@ pub(crate) fn serve_admin(builder: Builder) -> (Gateway, Principal) {
     (gateway, who)
 }
 
+/// An org that no other part of a test knows.
+pub(crate) fn fresh_org(gateway: &Gateway) -> String {
+    org_of(gateway, &ENOUGH)
+}
+
+/// The same with this plan.
+fn org_of(gateway: &Gateway, plan: &[&str]) -> String {
+    static MADE: AtomicU32 = AtomicU32::new(1);
+    gateway.org(&format!("acme {}", MADE.fetch_add(1, Ordering::Relaxed)), plan)
+}
+
+/// A service account with every scope, in an org of its own.
+pub(crate) fn tenant(gateway: &Gateway) -> Principal {
+    gateway.service(&fresh_org(gateway), ALL_SCOPES)
+}
+
 /// The gateway's clock.
 pub(crate) async fn now(gateway: &Gateway) -> Timestamp {
     let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
@@ -67,14 +88,13 @@ pub(crate) async fn now(gateway: &Gateway) -> Timestamp {
 /// An org whose minute lasts for at least half of it yet, so that counts do not begin anew in the
 /// middle of a test.
 pub(crate) async fn org_with_time_left(gateway: &Gateway, plan: &[&str]) -> String {
-    for number in 0.. {
-        let org = gateway.org(&format!("org {number}"), plan);
+    loop {
+        let org = org_of(gateway, plan);
         let id: OrgId = org.parse().unwrap();
         if Window::at(now(gateway).await, window_offset(id)).seconds_left(now(gateway).await) > 30 {
             return org;
         }
     }
-    unreachable!("one of all orgs has time left")
 }
 
 /// Asks until the answer is as wanted.

@@ -1,12 +1,8 @@
 //! `portcullis principal set-groups`: groups that the operator puts principals into.
 
-use portcullis_testkit::{McpServer, eventually, tool};
-use serde_json::json;
+use portcullis_testkit::tool;
 
-use crate::{
-    gateway,
-    given::{failure, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn policies_see_the_groups_that_the_operator_put_a_principal_into() {

@@ -2,14 +2,15 @@
 
 use portcullis_core::json::{self, Bounds};
 
-use crate::{gateway, given::exchange};
+use crate::prelude::*;
 
 fn get(target: &str, headers: &str) -> String {
     format!("GET {target} HTTP/1.1\r\n{headers}connection: close\r\n\r\n")
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_names_exactly_one_host() {
+async fn a_request_names_exactly_one_host_by_name_or_address() {
+    // A request names exactly one host.
     let gateway = gateway().start();
 
     for (target, headers) in [
@@ -39,12 +40,8 @@ async fn a_request_names_exactly_one_host() {
         assert_eq!(body["error"]["code"], "invalid_request", "{target} {headers:?}");
         assert_eq!(body["error"]["details"]["parameter"], "Host", "{target} {headers:?}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_host_may_be_a_name_or_an_address_and_stand_in_the_target_too() {
-    let gateway = gateway().start();
-
+    // A host may be a name or an address and stand in the target too.
     for (target, headers) in [
         ("/healthz", "host: gate.acme.example\r\n"),
         ("/healthz", "host: 127.0.0.1:8080\r\n"),

@@ -1,17 +1,7 @@
 //! Properties of every answer, whatever the route: envelope, headers, paths, methods, bodies, and
 //! the order of refusals.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, exchange, items, org_with_time_left,
-        plan, serve,
-    },
-};
+use crate::prelude::*;
 
 const TYPE: &str = "unsupported_media_type";
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
@@ -26,7 +16,8 @@ fn post(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_has_its_headers_and_its_envelope() {
+async fn every_answer_has_its_headers_its_envelope_and_a_request_id_of_ours() {
+    // Every answer has its headers and its envelope.
     let (gateway, who) = serve(gateway().sample());
     let reader = gateway.service(&who.org, "providers:read");
     let with = |method, path: &str| gateway.request_of(&who, method, path);
@@ -67,22 +58,35 @@ async fn every_answer_has_its_headers_and_its_envelope() {
             assert_eq!(allow, ["GET", "HEAD"], "{what}");
         }
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_head_request_is_a_get_without_its_body() {
-    let (gateway, who) = serve(gateway().sample());
-
+    // A head request is a get without its body.
     for path in ["/v1/mcps", "/v1/mcps/sample:create_note", "/v1/audit/events", "/healthz"] {
         let answer = gateway.send(gateway.request_of(&who, Method::HEAD, path)).await;
 
         assert_eq!((answer.status.as_u16(), answer.text.as_str()), (200, ""), "{path}");
         assert_framed(&answer, path);
     }
+
+    // A trace is recorded when it is well formed and the request id is always ours.
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let given = format!("00-{trace}-00f067aa0ba902b7-01");
+
+    for (sent, recorded) in [(given.as_str(), json!(trace)), ("00-nonsense", Value::Null)] {
+        let body = r#"{"input":{"title":"a","text":"b"}}"#;
+        let request = post(&gateway, &who, INVOKE, body);
+        let request = request.header("traceparent", sent).header("x-request-id", "req_mine");
+        let answer = gateway.send(request).await;
+        let event = gateway.get(&who, &format!("/v1/audit/events/{}", answer.event_id())).await;
+
+        assert_ne!(answer.header("x-request-id"), "req_mine");
+        assert_eq!(event.at("/data/request/trace_id"), &recorded, "{}", event.text);
+        assert_eq!(event.at("/data/request/id"), answer.at("/meta/request_id"));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
+async fn a_tool_has_one_name_and_a_caller_one_credential() {
+    // A tool id in a path is decoded once and nothing else names a tool.
     let (gateway, who) = serve(gateway().sample());
 
     for id in [
@@ -102,55 +106,12 @@ async fn a_tool_id_in_a_path_is_decoded_once_and_nothing_else_names_a_tool() {
         let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
         let call = gateway.invoke(&who, id, json!({"title": "a", "text": "b"})).await;
 
-        assert_eq!(answer.refusal(), (404, "not_found"), "{id}");
-        assert_eq!(answer.at("/error/details/resource"), "mcp", "{id}");
+        has!("{id}"; answer, 404 "not_found", "/error/details/resource": "mcp");
         assert_eq!(call.refusal(), (404, "not_found"), "{id}");
         assert_framed(&call, id);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn bytes_that_are_no_request_are_refused_without_harm() {
-    let gateway = gateway().start();
-    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
-    let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1_000));
-    let cases: [&[u8]; 7] = [
-        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
-        b"GET\r\n\r\n",
-        b"GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
-        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        long.as_bytes(),
-        many.as_bytes(),
-    ];
-    for case in cases {
-        let answer = exchange(&gateway, case).await;
-
-        let shown = String::from_utf8_lossy(case).chars().take(60).collect::<String>();
-        assert!(!answer.contains(" 200 ") && !answer.contains(" 500 "), "{shown:?}: {answer}");
-    }
-
-    let answer = gateway.send(gateway.request(Method::GET, "/healthz")).await;
-
-    assert_eq!(answer.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_request_whose_length_is_told_twice_is_not_two_requests() {
-    let gateway = gateway().start();
-
-    let smuggled = "POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\
-                    transfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\
-                    host: x\r\nconnection: close\r\n\r\n";
-    let answer = exchange(&gateway, smuggled.as_bytes()).await;
-
-    // Chunked wins and the connection ends there, or the whole is refused (RFC 9112 §6.3).
-    assert!(!answer.contains("/smuggled"), "{answer}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_one_bearer_in_one_header_is_a_credential() {
-    let (gateway, who) = serve(gateway().sample());
+    // Only one bearer in one header is a credential.
     let get = || gateway.request(Method::GET, "/v1/mcps");
     let twice =
         get().bearer_auth(&who.token).header("authorization", format!("Bearer {}", who.token));
@@ -177,19 +138,6 @@ async fn only_one_bearer_in_one_header_is_a_credential() {
 
     let lower = get().header("authorization", format!("bearer {}", who.token));
     assert_eq!(gateway.send(lower).await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_in_a_url_is_refused_also_when_it_is_not_needed() {
-    let (gateway, who) = serve(gateway().sample());
-
-    for name in ["access_token", "token", "bearer_token"] {
-        let answer = gateway.get(&who, &format!("/v1/mcps?{name}={}", who.token)).await;
-
-        assert_eq!(answer.refusal(), (400, "invalid_request"), "{name}");
-        assert_eq!(answer.at("/error/details/parameter"), name);
-        assert!(!answer.text.contains(&who.token), "{name}: {}", answer.text);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -234,6 +182,7 @@ async fn refused(gateway: &Gateway, who: &Principal, body: impl Into<Vec<u8>>) -
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_is_one_json_object_without_doubts() {
+    // A body is one json object without doubts.
     let (gateway, who) = serve(gateway().sample());
     let deep = |depth: usize| {
         let open = "[".repeat(depth);
@@ -272,20 +221,27 @@ async fn a_body_is_one_json_object_without_doubts() {
     for (what, body) in cases {
         let answer = refused(&gateway, &who, body).await;
 
-        assert_eq!(answer.status, 400, "{what}: {}", answer.text);
-        assert_eq!(answer.code(), "invalid_request", "{what}");
-        assert_eq!(answer.at("/error/details/executed"), "no", "{what}");
-        assert_eq!(answer.at("/meta/outcome"), "invalid", "{what}");
+        has!("{what}"; answer, 400, "/error/code": "invalid_request",
+            "/error/details/executed": "no", "/meta/outcome": "invalid");
         assert_framed(&answer, what);
     }
     // 64 levels are JSON to us; the schema is what does not want them.
     assert_eq!(refused(&gateway, &who, deep(62)).await.code(), "invalid_input");
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&limit=200").await;
     assert_eq!(items(&events).len(), 24, "every attempt is recorded");
+
+    // A token in a url is refused also when it is not needed.
+    for name in ["access_token", "token", "bearer_token"] {
+        let answer = gateway.get(&who, &format!("/v1/mcps?{name}={}", who.token)).await;
+
+        has!("{name}"; answer, 400 "invalid_request", "/error/details/parameter": name);
+        assert!(!answer.text.contains(&who.token), "{name}: {}", answer.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_or_misplaced_parameter_is_named() {
+async fn unknown_parameters_and_bytes_that_are_no_request_are_refused_without_harm() {
+    // An unknown or misplaced parameter is named.
     let (gateway, who) = serve(gateway().sample());
 
     for (path, parameter) in [
@@ -317,29 +273,37 @@ async fn an_unknown_or_misplaced_parameter_is_named() {
         ("/v1/audit/events?dlp_result=none", "dlp_result"),
         ("/v1/audit/events?request_id=1", "request_id"),
     ] {
-        let answer = gateway.get(&who, path).await;
-
-        assert_eq!(answer.status, 400, "{path}: {}", answer.text);
-        assert_eq!(answer.code(), "invalid_request", "{path}");
-        assert_eq!(answer.at("/error/details/parameter"), parameter, "{path}");
+        has!("{path}"; gateway.get(&who, path).await, 400, "/error/code": "invalid_request",
+            "/error/details/parameter": parameter);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_trace_is_recorded_when_it_is_well_formed_and_the_request_id_is_always_ours() {
-    let (gateway, who) = serve(gateway().sample());
-    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
-    let given = format!("00-{trace}-00f067aa0ba902b7-01");
+    // Bytes that are no request are refused without harm.
+    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000));
+    let many = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(1_000));
+    let cases: [&[u8]; 7] = [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/1.1\r\nhost: x\r\nbad header\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n",
+        b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
+        long.as_bytes(),
+        many.as_bytes(),
+    ];
+    for case in cases {
+        let answer = exchange(&gateway, case).await;
 
-    for (sent, recorded) in [(given.as_str(), json!(trace)), ("00-nonsense", Value::Null)] {
-        let body = r#"{"input":{"title":"a","text":"b"}}"#;
-        let request = post(&gateway, &who, INVOKE, body);
-        let request = request.header("traceparent", sent).header("x-request-id", "req_mine");
-        let answer = gateway.send(request).await;
-        let event = gateway.get(&who, &format!("/v1/audit/events/{}", answer.event_id())).await;
-
-        assert_ne!(answer.header("x-request-id"), "req_mine");
-        assert_eq!(event.at("/data/request/trace_id"), &recorded, "{}", event.text);
-        assert_eq!(event.at("/data/request/id"), answer.at("/meta/request_id"));
+        let shown = String::from_utf8_lossy(case).chars().take(60).collect::<String>();
+        assert!(!answer.contains(" 200 ") && !answer.contains(" 500 "), "{shown:?}: {answer}");
     }
+
+    gateway.send(gateway.request(Method::GET, "/healthz")).await.ok();
+
+    // A request whose length is told twice is not two requests.
+    let smuggled = "POST /healthz HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\
+                    transfer-encoding: chunked\r\n\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n\
+                    host: x\r\nconnection: close\r\n\r\n";
+    let answer = exchange(&gateway, smuggled.as_bytes()).await;
+
+    // Chunked wins and the connection ends there, or the whole is refused (RFC 9112 §6.3).
+    assert!(!answer.contains("/smuggled"), "{answer}");
 }

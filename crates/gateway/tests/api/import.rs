@@ -1,15 +1,11 @@
 //! `portcullis import`: the settings of each client become a configuration that the gateway takes.
 
 use std::{
-    fs,
     os::unix::fs::PermissionsExt as _,
     process::{Command, Output},
 };
 
-use portcullis_testkit::Gateway;
-use serde_json::{Value, json};
-
-use crate::{gateway, given::failure};
+use crate::prelude::*;
 
 /// Occurs in every secret of these files, and must occur in no output.
 const SECRET: &str = "S3cr3tV4lu3XyZw9";

@@ -1,20 +1,8 @@
 //! Rate limits: exact under concurrency, shown on every answer, and whose they are.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::json;
+use crate::{login::browser::Browser, prelude::*};
 
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, count, items, now, org_with_time_left,
-        plan, until,
-    },
-    login::browser::Browser,
-};
-
-fn note() -> serde_json::Value {
+fn note() -> Value {
     json!({"title": "a", "text": "b"})
 }
 
@@ -26,7 +14,9 @@ fn limit_headers(answer: &Answer) -> (i64, i64, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_sixty_requests_at_once_exactly_as_many_pass_as_the_plan_allows() {
+async fn of_many_at_once_exactly_as_many_pass_as_the_plan_allows_and_a_429_tells_when_to_come_back()
+{
+    // Of sixty requests at once exactly as many pass as the plan allows.
     let gateway = gateway().sample().start();
     let org = org_with_time_left(&gateway, &plan("20", "5")).await;
     let both = [gateway.service(&org, ALL_SCOPES), gateway.user(&org, "member", "mcps:read")];
@@ -39,11 +29,8 @@ async fn of_sixty_requests_at_once_exactly_as_many_pass_as_the_plan_allows() {
         assert!(answer.status != 200 || (0..20).contains(&limit_headers(&answer).1), "{answer:?}");
         assert_framed(&answer, "one of sixty");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn of_forty_invocations_at_once_exactly_as_many_pass_as_the_plan_allows() {
-    let gateway = gateway().sample().start();
+    // Of forty invocations at once exactly as many pass as the plan allows.
     let org = org_with_time_left(&gateway, &plan("1000", "10")).await;
     let who = gateway.service(&org, ALL_SCOPES);
 
@@ -54,11 +41,8 @@ async fn of_forty_invocations_at_once_exactly_as_many_pass_as_the_plan_allows() 
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&outcome=rate_limited");
     assert_eq!(items(&events.await).len(), 30, "every attempt is recorded");
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200, "only invocations are used up");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_429_tells_when_to_come_back_and_costs_nothing() {
-    let gateway = gateway().sample().start();
+    // A 429 tells when to come back and costs nothing.
     let org = org_with_time_left(&gateway, &plan("3", "1")).await;
     let who = gateway.service(&org, ALL_SCOPES);
     assert_eq!(gateway.invoke(&who, "sample:create_note", note()).await.status, 200);
@@ -85,11 +69,11 @@ async fn a_429_tells_when_to_come_back_and_costs_nothing() {
         assert!((1..=60).contains(&wait), "{wait}");
         let waited = now(&gateway).await.as_seconds() + wait;
         assert!((reset..=reset + 3).contains(&waited), "{waited} for {reset}");
-        let reset_at = portcullis_core::clock::Timestamp::from_micros(reset * 1_000_000);
+        let reset_at = Timestamp::from_micros(reset * 1_000_000);
         assert_eq!(details["reset_at"], json!(reset_at));
     }
     assert_eq!(invocations.at("/error/details/executed"), "no");
-    assert_eq!(again.at("/meta/outcome"), &serde_json::Value::Null, "it was no attempt");
+    assert_eq!(again.at("/meta/outcome"), &Value::Null, "it was no attempt");
     let head = gateway.request_of(&who, Method::HEAD, "/v1/mcps");
     assert_eq!(gateway.send(head).await.status, 429);
 }
@@ -124,8 +108,8 @@ async fn a_denied_call_costs_an_invocation_and_one_that_names_no_tool_does_not()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_plans_are_those_that_were_promised_and_a_change_is_seen() {
-    let gateway = gateway().start();
+async fn plans_are_those_that_were_promised_and_orgs_share_no_limit() {
+    let mut gateway = gateway().start();
     let org = org_with_time_left(&gateway, &[]).await;
     let who = gateway.user(&org, "auditor", "mcps:read");
     let limit = async || gateway.get(&who, "/v1/mcps").await.header("x-ratelimit-limit").to_owned();
@@ -143,11 +127,8 @@ async fn the_plans_are_those_that_were_promised_and_a_change_is_seen() {
         let ask = || gateway.get(&who, "/v1/nothing");
         until(ask, |it| it.header("ratelimit-policy") == wanted).await;
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn orgs_do_not_share_their_limits_and_a_restart_begins_anew() {
-    let mut gateway = gateway().start();
+    // Orgs do not share their limits and a restart begins anew.
     let org = org_with_time_left(&gateway, &plan("1", "1")).await;
     let who = gateway.user(&org, "admin", "mcps:read");
     let other = gateway.user(&gateway.org("other", &plan("1", "1")), "admin", "mcps:read");

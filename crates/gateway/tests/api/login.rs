@@ -4,16 +4,13 @@ pub(crate) mod browser;
 pub(crate) mod issuers;
 mod links;
 
-use portcullis_testkit::Gateway;
-use serde_json::Value;
-
 use self::browser::{Browser, Page};
-use crate::{gateway, given::PATIENCE};
+use crate::prelude::*;
 
 /// A configuration by which links log people in.
-const LINKS: &str = "[login]\nlinks = true";
+pub(crate) const LINKS: &str = "[login]\nlinks = true";
 
-/// A gateway with an org and two people.
+/// A gateway at which people log in by links, with an org and a person.
 pub(crate) struct Site {
     pub(crate) gateway: Gateway,
     pub(crate) org: String,
@@ -26,8 +23,13 @@ impl Site {
     }
 
     fn of(gateway: Gateway) -> Self {
-        let org = gateway.org("acme", &crate::given::ENOUGH);
-        let ana = gateway.admin(&["principal", "create", "Ana <b>", "--org", &org]);
+        Self::with("Ana <b>", gateway)
+    }
+
+    /// With the name of the person.
+    pub(crate) fn with(name: &str, gateway: Gateway) -> Self {
+        let org = gateway.org("acme", &ENOUGH);
+        let ana = gateway.admin(&["principal", "create", name, "--org", &org]);
         let ana = ana["id"].as_str().unwrap().to_owned();
         Self { gateway, org, ana }
     }
@@ -50,19 +52,16 @@ impl Site {
 
     /// The events of these types, the oldest first, once there are so many.
     pub(crate) async fn events(&self, types: &str, count: usize) -> Vec<Value> {
-        let auditor = self.gateway.principal(
-            &self.org,
-            &format!("auditor of {types} {}", self.org),
-            &["--type", "service", "--scopes", "audit:read"],
-            &["--scopes", "audit:read"],
-        );
+        let name = format!("auditor of {types} {count}");
+        let kind = ["--type", "service", "--scopes", "audit:read"];
+        let auditor = self.gateway.principal(&self.org, &name, &kind, &kind[2..]);
         let path = format!("/v1/audit/events?type={types}&order=asc");
-        let found = crate::given::until(
+        let found = until(
             || self.gateway.get(&auditor, &path),
             |answer| answer.at("/data/items").as_array().is_some_and(|all| all.len() >= count),
         );
-        let found = tokio::time::timeout(PATIENCE, found).await.expect("events");
-        crate::given::items(&found).clone()
+        let found = timeout(PATIENCE, found).await.expect("events");
+        items(&found).clone()
     }
 }
 

@@ -5,6 +5,7 @@
 mod authority;
 mod given;
 mod planted;
+mod prelude;
 mod scene;
 
 mod agents_guide;

@@ -17,9 +17,7 @@ mod security;
 mod streams;
 mod tasks;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
+use crate::prelude::*;
 
 /// A message of the stateless era with its headers, to be completed and sent.
 pub(crate) fn modern(
@@ -110,7 +108,7 @@ fn error(answer: &Answer) -> (u16, i64) {
 
 /// Memory of the gateway's process in KiB, without the pages of its program that it touched so far.
 fn own_kib(gateway: &Gateway) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
+    let status = fs::read_to_string(format!("/proc/{}/status", gateway.pid()));
     let status = status.expect("the status of the process");
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("its memory");
     line.trim().trim_end_matches(" kB").parse().expect("a number")

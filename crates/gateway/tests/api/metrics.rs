@@ -1,21 +1,6 @@
 //! The metrics listener: there only if asked for, with labels that callers cannot multiply.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::{Path, PathBuf},
-    time::Duration,
-};
-
-use portcullis_testkit::Gateway;
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, serve, until},
-};
+use crate::prelude::*;
 
 const LISTENING: &str = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
 
@@ -128,9 +113,7 @@ async fn counters_whose_labels_are_known_start_at_zero_and_what_happens_adds_no_
 async fn the_api_port_has_no_metrics() {
     let gateway = gateway().start();
 
-    let answer = gateway.send(gateway.request(Method::GET, "/metrics")).await;
-
-    assert_eq!(answer.status, 404);
+    has!(gateway.send(gateway.request(Method::GET, "/metrics")).await, 404);
 }
 
 fn root() -> PathBuf {

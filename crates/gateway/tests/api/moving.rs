@@ -1,21 +1,15 @@
 //! `portcullis migrate`: a grown installation moves from SQLite into PostgreSQL, and goes on.
 
-use std::fs;
-
 use portcullis_core::audit::checkpoint::Checkpoint;
-use portcullis_testkit::{Gateway, PostgresDatabase, Principal};
-use serde_json::json;
 
 use crate::{
     audit_log::{invoke, keys},
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, serve},
     planted::plant,
-    scene::request_id,
+    prelude::*,
 };
 
 /// Moves what is in the gateway's folder; gives what the command told.
-fn migrate(gateway: &Gateway) -> serde_json::Value {
+fn migrate(gateway: &Gateway) -> Value {
     gateway.admin(&["migrate", "--from", &gateway.folder().to_string_lossy()])
 }
 
@@ -69,7 +63,7 @@ async fn a_used_installation_goes_on_in_postgresql_and_its_proofs_hold() {
     gateway.admin(&["audit", "export", "--org", "acme", "--output", &export]);
     let note = note.to_string_lossy().into_owned();
     let verify = ["audit", "verify", &export, "--key", &key, "--since", &note, "--json"];
-    let verified: serde_json::Value = serde_json::from_str(&gateway.run(&verify)).unwrap();
+    let verified: Value = serde_json::from_str(&gateway.run(&verify)).unwrap();
     assert_eq!(verified["verified"], json!(true), "{verified}");
 }
 

@@ -18,44 +18,20 @@ mod nodes;
 mod prefix;
 mod registration;
 
-use portcullis_testkit::{Answer, Builder, Gateway, Principal};
-use serde_json::Value;
-
 use self::client::Client;
 use crate::{
-    gateway,
-    given::{ENOUGH, PATIENCE, items, until},
-    login::browser::Browser,
+    login::{LINKS, Site, browser::Browser},
+    prelude::*,
 };
 
-/// A configuration by which links log people in.
-const LINKS: &str = "[login]\nlinks = true";
-
-/// A gateway at which people log in by links, with an org and a person.
-struct Site {
-    gateway: Gateway,
-    org: String,
-    ana: String,
-}
-
 impl Site {
-    fn start() -> Self {
-        Self::of(gateway().config(LINKS).sample())
+    /// With the sample server.
+    fn sampled() -> Self {
+        Self::built(gateway().config(LINKS).sample())
     }
 
-    fn of(builder: Builder) -> Self {
-        let gateway = builder.start();
-        let org = gateway.org("acme", &ENOUGH);
-        let ana = gateway.admin(&["principal", "create", "Ana", "--org", &org]);
-        let ana = ana["id"].as_str().unwrap().to_owned();
-        Self { gateway, org, ana }
-    }
-
-    /// A browser in which Ana is signed in.
-    async fn browser(&self) -> Browser<'_> {
-        let browser = Browser::new(&self.gateway);
-        self.log_in(&browser, &self.ana).await;
-        browser
+    fn built(builder: Builder) -> Self {
+        Self::with("Ana", builder.start())
     }
 
     /// Logs a person in, in the place of who is signed in.
@@ -69,21 +45,6 @@ impl Site {
     /// A client that registered itself, to return to this address.
     async fn client(&self, redirect_uri: &str) -> Client<'_> {
         Client::registered(&self.gateway, "App", redirect_uri).await
-    }
-
-    /// The events of these types, the oldest first, once there are so many.
-    async fn events(&self, types: &str, count: usize) -> Vec<Value> {
-        let scopes = ["--scopes", "audit:read"];
-        let name = format!("auditor of {types} {count}");
-        let kind = ["--type", "service", "--scopes", "audit:read"];
-        let auditor = self.gateway.principal(&self.org, &name, &kind, &scopes);
-        let path = format!("/v1/audit/events?type={types}&order=asc");
-        let found = until(
-            || self.gateway.get(&auditor, &path),
-            |answer| answer.at("/data/items").as_array().is_some_and(|all| all.len() >= count),
-        );
-        let found = tokio::time::timeout(PATIENCE, found).await.expect("events in time");
-        items(&found).clone()
     }
 
     fn ana_with(&self, token: &str) -> Principal {

@@ -1,17 +1,9 @@
 //! The API held against its OpenAPI document by Schemathesis, which makes requests of its own: those
 //! that the document permits, and those that it does not.
 
-use std::{
-    fs,
-    process::{Child, Command, Stdio},
-};
+use std::process::{Child, Command};
 
-use portcullis_testkit::servers;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH},
-};
+use crate::prelude::*;
 
 /// Groups of operations. Each is examined from an address of its own, for strangers have a limit of
 /// requests, and a part of the examination comes without a token.

@@ -1,27 +1,22 @@
 //! Events that no caller has to cause: written into a log through the store, as the gateway writes
 //! its own.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use portcullis_core::{
     audit::{
         Actor, Auth, Detached, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
         OutcomeStatus, RecordedDecision, Request, Target,
     },
-    clock::{Clock, Timestamp},
+    clock::Clock,
     id::{EventId, Ids, OrgId, PrincipalId, RequestId},
     random::Random,
     refusal::Executed,
     trace::TraceId,
 };
 use portcullis_store::{AuditSettings, AuditWriter, EventTexts, NewEvent, TextColumn};
-use portcullis_testkit::{Gateway, Principal};
-use tokio::{task::JoinSet, time::Instant};
 
-use crate::given::{PATIENCE, now, store};
+use crate::prelude::*;
 
 const TRACE: u128 = 0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736;
 
@@ -64,7 +59,7 @@ pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> V
         planted.extend(batch.iter().map(|event| event.id.to_string()));
         let deadline = Instant::now() + PATIENCE;
         let appending = batch.iter().map(|event| writer.append(event.clone(), deadline));
-        for appended in futures_util::future::join_all(appending).await {
+        for appended in join_all(appending).await {
             appended.unwrap();
         }
     }

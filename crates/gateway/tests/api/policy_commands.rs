@@ -1,15 +1,8 @@
 //! `portcullis policy …`: what a security team runs before anything is in force.
 
-use std::{fs, path::PathBuf, process::Output};
+use std::process::Output;
 
-use portcullis_testkit::Gateway;
-use reqwest::Method;
-use serde_json::Value;
-
-use crate::{
-    gateway,
-    given::{run, serve, until, words},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base")
 permit (principal, action, resource);
@@ -47,6 +40,12 @@ impl Desk {
         let tools = gateway.folder().join("tools.json");
         fs::write(&tools, described).unwrap();
         Self { gateway, tools }
+    }
+
+    /// Puts the policies back as they were.
+    fn reset(&self) {
+        fs::remove_dir_all(self.policies("")).unwrap();
+        self.write("test.cedar", POLICIES);
     }
 
     fn policies(&self, name: &str) -> PathBuf {
@@ -90,7 +89,8 @@ fn code_and_text(output: &Output) -> (i32, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn validate_tells_every_error_with_its_place() {
+async fn validate_and_test_tell_every_error_with_its_place() {
+    // Validate tells every error with its place.
     let desk = Desk::with(POLICIES);
     desk.says("validate", 0, "2 active, 0 shadow, 0 disabled").await;
     assert!(!desk.gateway.folder().join("portcullis.db").exists(), "a dry run leaves nothing");
@@ -110,6 +110,44 @@ async fn validate_tells_every_error_with_its_place() {
     let json = desk.prints("validate").await;
     assert_eq!(json["valid"], false);
     assert!(json["errors"].as_array().unwrap().len() >= 3, "{json}");
+
+    // Strict validation takes warnings for errors.
+    desk.reset();
+    desk.write(
+        "more.cedar",
+        "@id(\"silent\") forbid (principal is Mcp::Service, action, resource);",
+    );
+
+    desk.says("validate", 0, "more.cedar:1: warning: `silent`").await;
+    desk.says("validate --strict", 1, "").await;
+
+    // Test runs the cases of the folder and fails when one is not as expected.
+    desk.reset();
+    desk.write("tests/lists.yaml", CASES);
+
+    desk.says("test", 0, "2 passed, 0 failed").await;
+
+    desk.write(
+        "tests/more.json",
+        r#"{"cases": [{"tool": "sample:create_note",
+        "input": {"title": "a", "text": "b"}, "expect": {"decision": "deny"}}]}"#,
+    );
+    let text = desk.says("test", 1, "2 passed, 1 failed").await;
+    assert!(text.contains("decision: expected `deny`, got `allow`"), "{text}");
+
+    desk.write("tests/more.json", r#"{"cases": [{"tool": "sample:create_note"}]}"#);
+    let text = desk.says("test", 1, "more.json:1:").await;
+    assert!(text.contains("expects nothing"), "{text}");
+
+    // Validation runs the cases beside the policies.
+    desk.reset();
+    desk.write("tests/lists.yaml", CASES);
+
+    desk.says("validate", 0, "2 cases passed, 0 not run").await;
+
+    desk.write("tests/lists.yaml", &CASES.replace("policy: short-lists", "policy: other"));
+    let text = desk.says("validate", 1, "tests/lists.yaml:9:").await;
+    assert!(text.contains("policy: expected `other`, got `short-lists`"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -125,18 +163,6 @@ async fn the_schema_is_printed_for_editors_also_beside_broken_policies() {
     let json = desk.prints("schema").await;
     let tool = &json["Mcp"]["actions"]["sample:create_note"];
     assert_eq!(tool["appliesTo"]["resourceTypes"][0], "Tool");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn strict_validation_takes_warnings_for_errors() {
-    let desk = Desk::with(POLICIES);
-    desk.write(
-        "more.cedar",
-        "@id(\"silent\") forbid (principal is Mcp::Service, action, resource);",
-    );
-
-    desk.says("validate", 0, "more.cedar:1: warning: `silent`").await;
-    desk.says("validate --strict", 1, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -185,38 +211,6 @@ async fn validate_names_the_id_of_a_principal_that_a_policy_gives_by_its_name() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn test_runs_the_cases_of_the_folder_and_fails_when_one_is_not_as_expected() {
-    let desk = Desk::with(POLICIES);
-    desk.write("tests/lists.yaml", CASES);
-
-    desk.says("test", 0, "2 passed, 0 failed").await;
-
-    desk.write(
-        "tests/more.json",
-        r#"{"cases": [{"tool": "sample:create_note",
-        "input": {"title": "a", "text": "b"}, "expect": {"decision": "deny"}}]}"#,
-    );
-    let text = desk.says("test", 1, "2 passed, 1 failed").await;
-    assert!(text.contains("decision: expected `deny`, got `allow`"), "{text}");
-
-    desk.write("tests/more.json", r#"{"cases": [{"tool": "sample:create_note"}]}"#);
-    let text = desk.says("test", 1, "more.json:1:").await;
-    assert!(text.contains("expects nothing"), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn validation_runs_the_cases_beside_the_policies() {
-    let desk = Desk::with(POLICIES);
-    desk.write("tests/lists.yaml", CASES);
-
-    desk.says("validate", 0, "2 cases passed, 0 not run").await;
-
-    desk.write("tests/lists.yaml", &CASES.replace("policy: short-lists", "policy: other"));
-    let text = desk.says("validate", 1, "tests/lists.yaml:9:").await;
-    assert!(text.contains("policy: expected `other`, got `short-lists`"), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn validation_warns_of_many_policies_that_every_call_meets() {
     let unscoped = |n: usize| {
         format!(
@@ -229,7 +223,8 @@ async fn validation_warns_of_many_policies_that_every_call_meets() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn simulate_answers_like_the_api_also_for_a_draft() {
+async fn simulate_and_diff_answer_like_the_api_and_init_adds_a_provider() {
+    // Simulate answers like the api also for a draft.
     let desk = Desk::with(POLICIES);
     let body = desk.gateway.folder().join("ask.yaml");
     let simulate = format!("simulate {}", body.display());
@@ -237,16 +232,13 @@ async fn simulate_answers_like_the_api_also_for_a_draft() {
     fs::write(&body, format!("tool: sample:list_items\n{draft}")).unwrap();
 
     desk.says(&simulate, 0, "sample:list_items: deny by default-deny (default_deny)").await;
-    let json = desk.prints(&simulate).await;
-    assert_eq!(json["results"][0]["change"], "newly_denied");
+    has!(desk.prints(&simulate).await, "/results/0/change": "newly_denied");
 
     fs::write(&body, "tool: sample:list_items\ninputs: {}\n").unwrap();
     desk.says(&simulate, 1, "/inputs").await;
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn diff_tells_what_another_folder_would_change() {
-    let desk = Desk::with(POLICIES);
+    // Diff tells what another folder would change.
+    desk.reset();
     let other = desk.gateway.folder().join("other");
     fs::create_dir(&other).unwrap();
     let changed =
@@ -260,6 +252,31 @@ async fn diff_tells_what_another_folder_would_change() {
     }
     desk.says(&format!("diff --from {same}"), 0, "").await;
     desk.says("diff", 1, "ever in force").await;
+
+    // Init adds a provider beside what is there.
+    desk.reset();
+
+    desk.says("init --add sample", 0, "").await;
+    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
+    assert!(added.contains("// @id(\"sample-services-read\")"), "{added}");
+    assert!(!added.contains("no-credentials-out"), "{added}");
+    desk.says("validate", 0, "").await;
+    // What it comments on is a policy once the marks are taken away.
+    let lines = added.lines().skip_while(|line| !line.contains("sample-services-read"));
+    let permit: Vec<&str> = lines.map_while(|line| line.strip_prefix("// ")).collect();
+    desk.write("services.cedar", &permit.join("\n"));
+    desk.says("validate", 0, "4 active").await;
+    desk.says("init --add other", 1, "no tools of a provider `other`").await;
+
+    // Init lets service accounts read if it is told to.
+    desk.reset();
+
+    desk.says("init --add sample --services-read", 0, "").await;
+
+    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
+    assert!(added.contains("\n@id(\"sample-services-read\")\n"), "{added}");
+    assert!(!added.contains("may use nothing here yet"), "{added}");
+    desk.says("validate", 0, "4 active").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,35 +304,6 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
         !desk.policies("sample.cedar").exists() && !desk.policies("tests/sample.yaml").exists()
     );
     desk.says("validate", 0, "").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn init_adds_a_provider_beside_what_is_there() {
-    let desk = Desk::with(POLICIES);
-
-    desk.says("init --add sample", 0, "").await;
-    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
-    assert!(added.contains("// @id(\"sample-services-read\")"), "{added}");
-    assert!(!added.contains("no-credentials-out"), "{added}");
-    desk.says("validate", 0, "").await;
-    // What it comments on is a policy once the marks are taken away.
-    let lines = added.lines().skip_while(|line| !line.contains("sample-services-read"));
-    let permit: Vec<&str> = lines.map_while(|line| line.strip_prefix("// ")).collect();
-    desk.write("services.cedar", &permit.join("\n"));
-    desk.says("validate", 0, "4 active").await;
-    desk.says("init --add other", 1, "no tools of a provider `other`").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn init_lets_service_accounts_read_if_it_is_told_to() {
-    let desk = Desk::with(POLICIES);
-
-    desk.says("init --add sample --services-read", 0, "").await;
-
-    let added = fs::read_to_string(desk.policies("sample.cedar")).unwrap();
-    assert!(added.contains("\n@id(\"sample-services-read\")\n"), "{added}");
-    assert!(!added.contains("may use nothing here yet"), "{added}");
-    desk.says("validate", 0, "4 active").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,14 +1,6 @@
 //! `docs/policies.md`: every file, command, request and answer of the guide, in its order.
 
-use std::{collections::BTreeMap, fs, path::Path};
-
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::Value;
-
-use crate::{
-    gateway,
-    given::{run, serve, until},
-};
+use crate::prelude::*;
 
 const GUIDE: &str = include_str!("../../../../docs/policies.md");
 

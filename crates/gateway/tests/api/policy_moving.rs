@@ -1,14 +1,8 @@
 //! `docs/policies-from-agentcore.md`: every policy, case and command of the page, in its order.
 
-use std::fs;
-
-use portcullis_testkit::Gateway;
-use serde_json::json;
-
 use crate::{
-    gateway,
-    given::run,
     policy_guide::{Block, blocks},
+    prelude::*,
 };
 
 const PAGE: &str = include_str!("../../../../docs/policies-from-agentcore.md");

@@ -1,15 +1,14 @@
 //! `portcullis quickstart`: what a person meets first.
 
 use std::{
-    fs,
     io::{BufRead, BufReader, Read},
     net::TcpListener,
-    path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+
+use crate::prelude::*;
 
 /// A quickstart that serves; it is killed when it is dropped.
 struct Quickstart {
@@ -114,12 +113,10 @@ fn it_shows_an_allowed_a_denied_and_a_redacted_call() {
     assert_eq!(first["governance"]["decision"], "allow");
     assert_eq!(first["result"]["items"].as_array().map(Vec::len), Some(2), "{first}");
     assert!(denied.starts_with("403"), "{denied}");
-    assert_eq!(second["error"]["code"], "policy_denied");
-    assert_eq!(second["governance"]["policy"], "no-bulk-listing");
+    has!(second, "/error/code": "policy_denied", "/governance/policy": "no-bulk-listing");
     assert!(redacted.starts_with("200"), "{redacted}");
-    assert_eq!(third["governance"]["dlp_result"], "redacted");
-    assert_eq!(third["result"]["email"], "[REDACTED:email]", "{third}");
-    assert_eq!(third["result"]["card_number"], "[REDACTED:credit_card]", "{third}");
+    has!(third, "/governance/dlp_result": "redacted", "/result/email": "[REDACTED:email]",
+        "/result/card_number": "[REDACTED:credit_card]");
     assert_eq!(quickstart.interrupt(), Some(0));
 }
 
@@ -134,9 +131,8 @@ fn its_commands_work_when_copied() {
         commands.iter().map(|command| curl(command, quickstart.token())).collect();
 
     for (copied, (_, shown)) in answers.iter().zip(quickstart.answers()) {
-        assert_eq!(copied["result"], shown["result"]);
-        assert_eq!(copied["error"], shown["error"]);
-        assert_eq!(copied["governance"]["policy"], shown["governance"]["policy"]);
+        has!(copied, "/result": shown["result"], "/error": shown["error"],
+            "/governance/policy": shown["governance"]["policy"]);
     }
     let explain = quickstart.said.lines().map(str::trim).find(|it| it.contains("policy explain"));
     let binary = env!("CARGO_BIN_EXE_portcullis");

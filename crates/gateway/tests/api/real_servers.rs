@@ -1,20 +1,12 @@
 //! Real MCP servers of other people, driven through the API.
 
 use std::{
-    fs,
     io::{BufRead, BufReader},
     net::TcpListener,
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
 };
 
-use portcullis_testkit::{Answer, Builder, Gateway, Principal, servers};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::serve_as,
-    scene::{SUCCESS, TIMED_OUT, TOOL_ERROR, check},
-};
+use crate::prelude::*;
 
 /// The entry point of an npm server.
 fn npm(server: &str) -> String {

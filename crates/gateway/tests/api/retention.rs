@@ -1,9 +1,6 @@
 //! Erasure, holds and looks at the log, on the real binary.
 
-use portcullis_testkit::{Answer, Principal, Script};
-use serde_json::{Value, json};
-
-use crate::scene::{SUCCESS, Scene, list_of, scene_with, tool};
+use crate::prelude::*;
 
 async fn scene() -> Scene {
     let config = "[audit]\ncapture = \"full\"";
@@ -57,8 +54,7 @@ async fn an_erased_event_keeps_its_place_and_its_commitments() {
     assert_eq!(told[0]["target"], target);
     assert_eq!(told[0]["count"], 1);
     let details = &told[0]["detached"]["erasure"];
-    assert_eq!(details["reason"], "Art. 17");
-    assert_eq!(details["members"], json!(["input", "output", "source_ip"]));
+    has!(details, "/reason": "Art. 17", "/members": ["input", "output", "source_ip"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -72,7 +68,7 @@ async fn a_hold_keeps_what_was_to_be_erased_and_both_is_told() {
     let erase = ["erase", "--actor", &who, "--reason", "asked for"];
 
     let refused = scene.audit(&erase);
-    let kept = scene.event(&answer).await;
+    has!(scene.event(&answer).await, "/detached/input/name": "ann");
     let holds = scene.audit(&["hold", "list"]);
     let laid_id = laid["id"].as_str().expect("an id");
     scene.audit(&["hold", "remove", laid_id]);
@@ -80,7 +76,6 @@ async fn a_hold_keeps_what_was_to_be_erased_and_both_is_told() {
 
     assert_eq!(refused["erased"], 0, "{refused}");
     assert!(refused["held"].as_u64().expect("a count") >= 1, "{refused}");
-    assert_eq!(kept["detached"]["input"]["name"], "ann");
     assert_eq!((&holds[0]["id"], &holds[0]["released_at"]), (&laid["id"], &Value::Null));
     assert!(erased["erased"].as_u64().expect("a count") >= 1, "{erased}");
     let after = scene.event(&answer).await;

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     gateway,
-    given::{items, members, serve_as, until},
+    given::{fresh_org, items, members, serve_as, until},
 };
 
 /// Gateway, upstream and caller of a test.
@@ -106,6 +106,13 @@ pub(crate) async fn scene_with(
 }
 
 impl Scene {
+    /// The same for a caller of another org, as if nothing had been called.
+    pub(crate) fn anew(self) -> Self {
+        self.upstream.forget();
+        let who = self.gateway.service(&fresh_org(&self.gateway), "mcps:read mcps:invoke");
+        Self { who, ..self }
+    }
+
     /// Invokes a tool of the scripted upstream.
     pub(crate) async fn invoke(&self, tool: &str, input: Value) -> Answer {
         self.gateway.invoke(&self.who, &format!("up:{tool}"), input).await

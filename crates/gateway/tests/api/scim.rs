@@ -6,16 +6,9 @@ mod joining;
 mod law;
 mod okta;
 
-use portcullis_testkit::{
-    Answer, Builder, Gateway, McpServer, Oidc, Principal, Wanted, eventually, tool,
-};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, until},
-};
+use crate::prelude::*;
 
 const AUDIENCE: &str = "mcp-gateway";
 const USER: &str = "urn:ietf:params:scim:schemas:core:2.0:User";
@@ -189,13 +182,8 @@ fn id(answer: &Answer) -> String {
 #[track_caller]
 fn error(answer: &Answer) -> (u16, &str) {
     let status = answer.status.as_u16();
-    assert_eq!(
-        answer.at("/schemas/0"),
-        "urn:ietf:params:scim:api:messages:2.0:Error",
-        "{}",
-        answer.text
-    );
-    assert_eq!(answer.at("/status"), &json!(status.to_string()));
+    has!(answer, "/schemas/0": "urn:ietf:params:scim:api:messages:2.0:Error",
+        "/status": status.to_string());
     assert!(answer.at("/detail").as_str().is_some_and(|text| !text.is_empty()));
     assert_eq!(answer.header("content-type"), "application/scim+json");
     (status, answer.at("/scimType").as_str().unwrap_or_default())

@@ -2,11 +2,7 @@
 //! PostgreSQL, each gateway on a database of its own. Tests that bring a store of their own use that
 //! one in any pass, and are listed here. The second pass runs the modules of `on_postgres.txt`.
 
-use std::{
-    collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
-};
+use crate::prelude::*;
 
 /// The files whose tests choose their store, and why.
 const OWN_STORE: [(&str, &str); 17] = [

@@ -3,9 +3,7 @@
 mod config;
 mod test;
 
-use portcullis_testkit::Gateway;
-
-use crate::gateway;
+use crate::prelude::*;
 
 const GATEWAY: &str = "https://gateway.acme.example";
 const APP: &str = "mcp-gateway";

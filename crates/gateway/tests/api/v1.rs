@@ -19,4 +19,5 @@ mod policies_replay;
 mod policies_simulate;
 mod principal_keys;
 mod providers;
+mod requests;
 mod sessions;

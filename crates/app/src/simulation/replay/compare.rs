@@ -8,11 +8,12 @@ use portcullis_core::{
     clock::Timestamp,
     json::Document,
     policy::{
-        DlpFacts, Explain, Indeterminate, KnownContext, Obligation, Phase, PolicySet, Principal,
-        Question, TOKEN_SCOPES,
+        DlpFacts, Explain, Indeterminate, KnownContext, Obligation, OrgView, Phase, PolicySet,
+        Principal, Question, TOKEN_SCOPES, Verdict,
     },
     tool::Tool,
 };
+use portcullis_store::EventRecord;
 use serde_json::Value;
 
 use super::recorded::{Core, Detached, Facts, Inputs};
@@ -68,45 +69,72 @@ pub(super) enum Before {
 
 /// One recorded call, ready to be decided again.
 pub(super) struct Call<'a> {
-    pub(super) principal: &'a Principal,
-    pub(super) tool: &'a Tool,
-    pub(super) time: Timestamp,
-    pub(super) detached: &'a Detached<'a>,
-    pub(super) inputs: &'a Inputs<'a>,
+    principal: &'a Principal,
+    tool: &'a Tool,
+    time: Timestamp,
+    detached: &'a Detached<'a>,
+    inputs: &'a Inputs<'a>,
     pub(super) known: KnownContext,
     /// True if the tool answered, so that response policies were evaluated.
-    pub(super) answered: bool,
+    answered: bool,
 }
 
-impl Call<'_> {
-    /// Evaluates the call under `set`, in both phases.
-    pub(super) fn decide(&self, set: &PolicySet) -> SetDecision {
-        let request = self.decide_phase(set, Phase::Request);
-        if !self.answered || request.judged.decision != Some(RecordedDecision::Allow) {
-            return request;
-        }
-        let response = self.decide_phase(set, Phase::Response);
-        match response.judged.decision {
-            Some(RecordedDecision::Deny) => {
-                SetDecision { approvals: request.approvals, ..response }
-            }
-            Some(RecordedDecision::Allow) | None => {
-                let SetDecision { judged: mut both, unknown, approvals } = request;
-                both.obligations.extend(response.judged.obligations);
-                SetDecision { judged: both, unknown: unknown.or(response.unknown), approvals }
-            }
+impl<'a> Call<'a> {
+    /// The call of an event.
+    pub(super) fn new(
+        event: &EventRecord,
+        core: &Core<'_>,
+        (detached, inputs): (&'a Detached<'a>, &'a Inputs<'a>),
+        principal: &'a Principal,
+        tool: &'a Tool,
+    ) -> Self {
+        Self {
+            principal,
+            tool,
+            time: event.occurred_at,
+            detached,
+            inputs,
+            known: inputs.context(),
+            answered: core.outcome.executed == "yes",
         }
     }
 
-    fn decide_phase(&self, set: &PolicySet, phase: Phase) -> SetDecision {
-        let determining = Explain::Determining;
-        let examined = self.ask(phase, |question| set.examine(question, &self.known, determining));
-        let ruled = Ruling::of(examined.decision, DecisionInputs::default());
-        SetDecision {
-            judged: Judged::of(&ruled, Vec::new()),
-            unknown: examined.indeterminate,
-            approvals: ruled.as_ref().map(approvals).unwrap_or_default(),
+    /// Decides the call under `set`, in both phases. The answer of the tool decides only if it is withheld.
+    pub(super) fn decide(&self, set: &PolicySet) -> SetDecision {
+        let (mut judged, answer) = self.judge(set, Explain::Decision, None);
+        let approvals = approvals(&judged);
+        let take_unknown = |judged: &mut Judged| judged.explanation.take()?.indeterminate;
+        let mut unknown = take_unknown(&mut judged);
+        match answer {
+            Some(mut answer) if !answer.permits() => {
+                unknown = take_unknown(&mut answer);
+                judged = answer;
+            }
+            Some(mut answer) => {
+                unknown = unknown.or_else(|| take_unknown(&mut answer));
+                judged.obligations.append(&mut answer.obligations);
+            }
+            None => {}
         }
+        SetDecision { judged, unknown, approvals }
+    }
+
+    /// Judges the call under `set` and, if it passes and was answered, its answer.
+    pub(super) fn judge(
+        &self,
+        set: &PolicySet,
+        explain: Explain,
+        org: Option<&OrgView>,
+    ) -> (Judged, Option<Judged>) {
+        let judge = |phase| {
+            let judge = |question: &Question<'_>| set.explain(question, &self.known, explain, org);
+            let explanation = self.ask(phase, judge);
+            let ruled = Ruling::of(explanation.decision.clone(), DecisionInputs::default());
+            Judged { explanation: Some(explanation), ..Judged::of(&ruled, Vec::new()) }
+        };
+        let call = judge(Phase::Request);
+        let answer = (self.answered && call.permits()).then(|| judge(Phase::Response));
+        (call, answer)
     }
 
     /// Puts the call, or its answer, as a question to policies.
@@ -114,13 +142,10 @@ impl Call<'_> {
         let Self { principal, tool, inputs, .. } = *self;
         let nothing = Value::Object(serde_json::Map::new());
         let empty_input = Document::of(&nothing);
-        let names = |facts: &Facts| -> Vec<String> { facts.findings.clone() };
-        let input_names = names(&inputs.dlp);
-        let output_names = inputs.dlp_output.as_ref().map(names).unwrap_or_default();
-        let input_refs: Vec<&str> = input_names.iter().map(String::as_str).collect();
-        let output_refs: Vec<&str> = output_names.iter().map(String::as_str).collect();
         let empty = Facts::default();
-        let output_facts = inputs.dlp_output.as_ref().unwrap_or(&empty);
+        let output = inputs.dlp_output.as_ref().unwrap_or(&empty);
+        let [input_found, output_found]: [Vec<&str>; 2] =
+            [&inputs.dlp, output].map(|it| it.findings.iter().map(String::as_str).collect());
         let question = Question {
             principal,
             tool,
@@ -128,9 +153,9 @@ impl Call<'_> {
             // Never computed anew: not all that they are made of is kept.
             facts: Some(inputs.facts.as_ref().unwrap_or(&nothing)),
             phase,
-            dlp: facts(&inputs.dlp, &input_refs),
+            dlp: facts(&inputs.dlp, &input_found),
             output: inputs.output.as_ref().filter(|_| phase == Phase::Response).map(Document::root),
-            dlp_output: (phase == Phase::Response).then(|| facts(output_facts, &output_refs)),
+            dlp_output: (phase == Phase::Response).then(|| facts(output, &output_found)),
             time: self.time,
             source_ip: self.detached.source_ip,
             bytes: inputs.request.bytes,
@@ -141,8 +166,10 @@ impl Call<'_> {
 }
 
 /// Policies that ask for an approval.
-fn approvals(ruling: &Ruling) -> Vec<Arc<str>> {
-    let asking = ruling.obligations.iter().filter_map(|obligation| match obligation {
+fn approvals(judged: &Judged) -> Vec<Arc<str>> {
+    let decision = judged.explanation.as_ref().map(|explanation| &explanation.decision.verdict);
+    let Some(Verdict::Allow { obligations, .. }) = decision else { return Vec::new() };
+    let asking = obligations.iter().filter_map(|obligation| match obligation {
         Obligation::RequireApproval { policy, .. } => Some(Arc::clone(&policy.id)),
         Obligation::RateLimit { .. } | Obligation::Redact { .. } => None,
     });
@@ -156,18 +183,10 @@ fn facts<'a>(facts: &Facts, detectors: &'a [&'a str]) -> DlpFacts<'a> {
 
 /// The decision that was recorded, if policies made one.
 pub(super) fn recorded(core: &Core<'_>) -> Option<SimulatedDecision> {
-    let governance = core.governance.as_ref()?;
-    let decision = match governance.decision.as_deref()? {
-        "allow" => RecordedDecision::Allow,
-        "deny" => RecordedDecision::Deny,
-        _ => return None,
-    };
-    let policy = governance.policy.as_deref()?;
-    if policy == TOKEN_SCOPES {
-        return None;
-    }
-    Some(SimulatedDecision {
-        decision: Some(decision),
+    let decision = Some(core.decision()?);
+    let policy = core.governance.as_ref()?.policy.as_deref()?;
+    (policy != TOKEN_SCOPES).then(|| SimulatedDecision {
+        decision,
         cause: None,
         policy: Some(policy.into()),
         reason: None,

@@ -7,11 +7,8 @@ mod view;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    audit::RecordedDecision,
-    call::{DecisionInputs, Ruling},
     policy::{
-        Considered, Examined, Explain, NearMiss, OrgView, Outcome, Phase, PolicySet, Principal,
-        suggested_permit,
+        Considered, Explain, OrgView, Outcome, Phase, PolicySet, Principal, suggested_permit,
     },
     principal::Scope,
     refusal::Refusal,
@@ -29,11 +26,7 @@ use super::{
 use crate::{
     base::admission::overloaded,
     request::Ctx,
-    simulation::{
-        Simulations,
-        judge::{Judged, candidates, near_misses},
-        request::Options,
-    },
+    simulation::{Simulations, request::Options},
 };
 
 /// Type of the events that can be explained.
@@ -47,14 +40,6 @@ pub(crate) struct Explainer<'a> {
     pub(crate) set: &'a PolicySet,
     pub(crate) tools: &'a dyn Fn(&str) -> Option<Arc<Tool>>,
     pub(crate) org: Option<&'a OrgView>,
-}
-
-/// Answer of a set in one phase.
-struct PhaseAnswer {
-    judged: Judged,
-    policies: Vec<Considered>,
-    near_misses: Vec<NearMiss>,
-    missing: Vec<String>,
 }
 
 impl Simulations {
@@ -99,7 +84,13 @@ impl Explainer<'_> {
         let kept = event.detached.as_deref().unwrap_or("{}");
         let mut detached: Detached<'_> = serde_json::from_str(kept).ok()?;
         let recorded = RecordedSummary::of(&core);
-        let mut explanation = self.empty(&recorded);
+        let mut explanation = EventExplanation {
+            policy_set: ExplainedSet {
+                in_force: self.set.version().to_owned(),
+                recorded: recorded.policy_set.map(str::to_owned),
+            },
+            ..EventExplanation::default()
+        };
         let tool = (self.tools)(recorded.tool);
         if let (Some(tool), true) = (&tool, recorded.is_decided()) {
             let inputs = detached.decision_inputs.take();
@@ -109,15 +100,7 @@ impl Explainer<'_> {
                 inputs.add_captured(captured, &governance.dlp_findings, tool);
             }
             let principal = Principal::new(inputs.identity(&core.actor, &core.org_id));
-            let call = Call {
-                principal: &principal,
-                tool,
-                time: event.occurred_at,
-                detached: &detached,
-                inputs: &inputs,
-                known: inputs.context(),
-                answered: core.outcome.executed == "yes",
-            };
+            let call = Call::new(event, &core, (&detached, &inputs), &principal, tool);
             if is_kept {
                 self.judge(&call, &mut explanation);
             }
@@ -133,40 +116,20 @@ impl Explainer<'_> {
         Some(explanation)
     }
 
-    fn empty(&self, recorded: &RecordedSummary<'_>) -> EventExplanation {
-        EventExplanation {
-            summary: Vec::new(),
-            policy_set: ExplainedSet {
-                in_force: self.set.version().to_owned(),
-                recorded: recorded.policy_set.map(str::to_owned),
-            },
-            decision: None,
-            obligations: Vec::new(),
-            considered: 0,
-            policies: Vec::new(),
-            near_misses: Vec::new(),
-            missing: Vec::new(),
-            permit_helps: false,
-            suggested_permit: None,
-        }
-    }
-
     /// Asks the set about the call and, if that passes and was answered, about its answer.
     fn judge(&self, call: &Call<'_>, explanation: &mut EventExplanation) {
-        let mut answers = vec![self.answer(call, Phase::Request)];
-        if call.answered && answers.iter().all(PhaseAnswer::permits) {
-            answers.push(self.answer(call, Phase::Response));
-        }
-        for answer in answers {
+        let (request, answer) = call.judge(self.set, Explain::Values, self.org);
+        for judged in std::iter::once(request).chain(answer) {
             // The answer of the tool decides only if it is withheld.
-            if explanation.decision.is_none() || !answer.permits() {
-                explanation.decision = Some(answer.judged.summarize());
+            if explanation.decision.is_none() || !judged.permits() {
+                explanation.decision = Some(judged.summarize());
             }
-            explanation.obligations.extend(answer.judged.obligations);
-            explanation.considered += answer.policies.len();
-            explanation.policies.extend(answer.policies);
-            explanation.near_misses.extend(answer.near_misses);
-            explanation.missing.extend(answer.missing);
+            explanation.obligations.extend(judged.obligations);
+            let Some(why) = judged.explanation else { continue };
+            explanation.considered += why.considered.unwrap_or_default();
+            explanation.policies.extend(why.candidates.into_iter().flatten());
+            explanation.near_misses.extend(why.near_misses);
+            explanation.missing.extend(why.indeterminate.into_iter().flat_map(|it| it.missing));
         }
         let rank = |policy: &Considered| match policy.outcome {
             Outcome::True => 0,
@@ -176,24 +139,5 @@ impl Explainer<'_> {
         };
         explanation.policies.sort_by_key(rank);
         explanation.policies.truncate(MAX_POLICIES);
-    }
-
-    fn answer(&self, call: &Call<'_>, phase: Phase) -> PhaseAnswer {
-        call.ask(phase, |question| {
-            let examined = self.set.examine(question, &call.known, Explain::Values);
-            let policies = candidates(self.set, &examined, self.org);
-            let near_misses =
-                near_misses(self.set, question, &call.known, &examined.decision, self.org);
-            let Examined { decision, indeterminate, .. } = examined;
-            let judged = Judged::of(&Ruling::of(decision, DecisionInputs::default()), Vec::new());
-            let missing = indeterminate.map(|it| it.missing).unwrap_or_default();
-            PhaseAnswer { judged, policies, near_misses, missing }
-        })
-    }
-}
-
-impl PhaseAnswer {
-    fn permits(&self) -> bool {
-        self.judged.decision == Some(RecordedDecision::Allow)
     }
 }

@@ -104,7 +104,7 @@ impl Player {
             self.tally.summary.undecided += 1;
             return;
         };
-        let tool = core.target.as_ref().and_then(|target| target.id.as_deref()).unwrap_or_default();
+        let tool = core.tool();
         self.look_up(tool);
         let outcome = self.outcome(event, &core, &detached, recorded, tool);
         self.tally.add(event, &core, tool, outcome);
@@ -164,15 +164,7 @@ impl Player {
             .principals
             .entry(key)
             .or_insert_with(|| Arc::new(Principal::new(inputs.identity(&core.actor, org))));
-        let call = Call {
-            principal,
-            tool: &known.tool,
-            time: event.occurred_at,
-            detached,
-            inputs,
-            known: inputs.context(),
-            answered: core.outcome.executed == "yes",
-        };
+        let call = Call::new(event, core, (detached, inputs), principal, &known.tool);
         let before = self.sets.baseline().map(|set| call.decide(set));
         if let Some(before) = before.as_ref().filter(|before| before.unknown.is_none()) {
             let differs = before.judged.decision != recorded.decision;

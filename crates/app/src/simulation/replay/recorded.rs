@@ -7,6 +7,7 @@ use std::{
 };
 
 use portcullis_core::{
+    audit::RecordedDecision,
     authorization::ClientRef,
     id::PrincipalKind,
     json::{self, Bounds, Document},
@@ -29,6 +30,22 @@ pub(super) struct Core<'a> {
     pub(super) target: Option<Target<'a>>,
     #[serde(borrow)]
     pub(super) outcome: RecordedOutcome<'a>,
+}
+
+impl Core<'_> {
+    /// The decision, if it is one of those there are.
+    pub(super) fn decision(&self) -> Option<RecordedDecision> {
+        match self.governance.as_ref()?.decision.as_deref()? {
+            "allow" => Some(RecordedDecision::Allow),
+            "deny" => Some(RecordedDecision::Deny),
+            _ => None,
+        }
+    }
+
+    /// The id of the tool that was called; empty where there was none.
+    pub(super) fn tool(&self) -> &str {
+        self.target.as_ref().and_then(|target| target.id.as_deref()).unwrap_or_default()
+    }
 }
 
 /// Recorded actor.

@@ -45,19 +45,10 @@ struct ChangeGroup {
     event: Option<EventId>,
 }
 
-/// The changes of a group so far.
-#[derive(Debug, Clone)]
-struct GroupedChanges {
-    count: usize,
-    first_at: Timestamp,
-    last_at: Timestamp,
-    examples: Vec<EventId>,
-}
-
 /// State of a replay: counts and groups of changes.
 pub(super) struct Tally {
     pub(super) summary: ReplaySummary,
-    groups: HashMap<ChangeGroup, GroupedChanges>,
+    groups: HashMap<ChangeGroup, ReplayChange>,
     by_policy: BTreeMap<Arc<str>, ChangedByPolicy>,
     approvals: Approvals,
     grouped: bool,
@@ -89,27 +80,17 @@ impl Tally {
         self.approvals.count(event, std::mem::take(&mut comparison.approvals));
         let change = comparison.change;
         let summary = &mut self.summary;
-        let counter = match change {
-            SimulatedChange::None => &mut summary.unchanged,
-            SimulatedChange::NewlyDenied => &mut summary.newly_denied,
-            SimulatedChange::NewlyAllowed => &mut summary.newly_allowed,
-            SimulatedChange::PolicyChanged => &mut summary.policy_changed,
-            SimulatedChange::ObligationsChanged => &mut summary.obligations_changed,
-            SimulatedChange::MaybeDenied => &mut summary.maybe_denied,
-            SimulatedChange::MaybeAllowed => &mut summary.maybe_allowed,
-            SimulatedChange::Indeterminate => &mut summary.indeterminate,
+        let (counter, is_change) = match change {
+            SimulatedChange::None => (&mut summary.unchanged, false),
+            SimulatedChange::NewlyDenied => (&mut summary.newly_denied, true),
+            SimulatedChange::NewlyAllowed => (&mut summary.newly_allowed, true),
+            SimulatedChange::PolicyChanged => (&mut summary.policy_changed, true),
+            SimulatedChange::ObligationsChanged => (&mut summary.obligations_changed, true),
+            SimulatedChange::MaybeDenied => (&mut summary.maybe_denied, false),
+            SimulatedChange::MaybeAllowed => (&mut summary.maybe_allowed, false),
+            SimulatedChange::Indeterminate => (&mut summary.indeterminate, false),
         };
         *counter += 1;
-        let is_change = match change {
-            SimulatedChange::NewlyDenied
-            | SimulatedChange::NewlyAllowed
-            | SimulatedChange::PolicyChanged
-            | SimulatedChange::ObligationsChanged => true,
-            SimulatedChange::None
-            | SimulatedChange::MaybeDenied
-            | SimulatedChange::MaybeAllowed
-            | SimulatedChange::Indeterminate => false,
-        };
         summary.changed += usize::from(is_change);
         self.blame(&comparison);
         if change == SimulatedChange::None && self.changed_only {
@@ -133,14 +114,25 @@ impl Tally {
             Some(seen) => {
                 seen.count += 1;
                 seen.last_at = at;
-                if seen.examples.len() < MAX_EXAMPLES {
-                    seen.examples.push(event);
+                if seen.example_event_ids.len() < MAX_EXAMPLES {
+                    seen.example_event_ids.push(event);
                 }
             }
             None if full => {}
             None => {
-                let seen =
-                    GroupedChanges { count: 1, first_at: at, last_at: at, examples: vec![event] };
+                let first = group.clone();
+                let seen = ReplayChange {
+                    change: first.change,
+                    count: 1,
+                    first_at: at,
+                    last_at: at,
+                    principal: ReplayedPrincipal::recorded(first.principal),
+                    tool: first.tool,
+                    baseline: first.before,
+                    candidate: first.after,
+                    missing: first.missing,
+                    example_event_ids: vec![event],
+                };
                 self.groups.insert(group, seen);
             }
         }
@@ -168,7 +160,7 @@ impl Tally {
     /// The counts and groups as they are answered; `share` of the calls was replayed.
     pub(super) fn tallied(mut self, complete: bool, share: Option<f64>) -> ReplayCounts {
         self.summary.complete = complete;
-        let mut groups: Vec<(ChangeGroup, GroupedChanges)> = self.groups.into_iter().collect();
+        let mut groups: Vec<(ChangeGroup, ReplayChange)> = self.groups.into_iter().collect();
         // The most frequent first; equals in an order that does not depend on hashing.
         groups.sort_by(|(a, seen_a), (b, seen_b)| {
             seen_b.count.cmp(&seen_a.count).then_with(|| a.cmp(b))
@@ -180,25 +172,8 @@ impl Tally {
             summary: self.summary,
             approvals: self.approvals.report(span, share),
             by_policy: self.by_policy.into_values().collect(),
-            changes: groups.into_iter().map(|(group, seen)| seen.change_of(group)).collect(),
+            changes: groups.into_iter().map(|(_, seen)| seen).collect(),
             changes_left_off,
-        }
-    }
-}
-
-impl GroupedChanges {
-    fn change_of(self, group: ChangeGroup) -> ReplayChange {
-        ReplayChange {
-            change: group.change,
-            count: self.count,
-            first_at: self.first_at,
-            last_at: self.last_at,
-            principal: ReplayedPrincipal::recorded(group.principal),
-            tool: group.tool,
-            baseline: group.before,
-            candidate: group.after,
-            missing: group.missing,
-            example_event_ids: self.examples,
         }
     }
 }

@@ -8,17 +8,17 @@ use super::super::members::{Members, Read};
 const MAX_TIME_MS: u64 = 60_000;
 const MAX_LISTED: u64 = 1_000;
 
-const EXPLAINS: [(&str, Option<Explain>); 4] = [
-    ("none", None),
-    ("determining", Some(Explain::Determining)),
-    ("candidates", Some(Explain::Candidates)),
-    ("full", Some(Explain::Full)),
+const EXPLAINS: [(&str, Explain); 4] = [
+    ("none", Explain::Decision),
+    ("determining", Explain::Determining),
+    ("candidates", Explain::Candidates),
+    ("full", Explain::Full),
 ];
 
 /// Contents of a report and its time limit.
 #[derive(Debug, Clone)]
 pub struct Options {
-    pub explain: Option<Explain>,
+    pub explain: Explain,
     pub include_shadow: bool,
     /// Replay: only what changes.
     pub changed_only: bool,
@@ -32,7 +32,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            explain: Some(Explain::Determining),
+            explain: Explain::Determining,
             include_shadow: true,
             changed_only: true,
             group: true,

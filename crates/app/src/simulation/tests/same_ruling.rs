@@ -229,7 +229,7 @@ fn simulated(simulator: &Simulator<'_>, set: &PolicySet, case: &Case) -> (Outcom
             cleared.map(|it| (it.result().root().to_value(), it.ruling().clone()))
         }
     };
-    (outcome, simulator.judge(set, case, &prepared, Some(Explain::Full)))
+    (outcome, simulator.judge(set, case, &prepared, Explain::Full))
 }
 
 /// Outcome as a simulation shows it: decision, policy, reason and obligations.

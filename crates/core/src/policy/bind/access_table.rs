@@ -55,7 +55,7 @@ fn column(candidate: &Candidate) -> Option<usize> {
     let policy: &Compiled = &candidate.policy;
     let Status::Active = policy.annotations.status else { return None };
     let Phase::Request = policy.annotations.phase else { return None };
-    let depends = policy.has_condition() || !policy.annotations.owed.is_empty();
+    let depends = policy.has_condition() || !policy.annotations.obligations.is_empty();
     match (policy.effect, candidate.is_valid()) {
         (Effect::Permit, true) => Some(usize::from(depends)),
         (Effect::Permit, false) => None,

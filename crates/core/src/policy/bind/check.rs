@@ -93,7 +93,7 @@ fn check_literal(
     } else if *kind == entity_types().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
-        check.warnings.extend(unknown_member(literal, catalogue, declared));
+        check.warnings.extend(unknown_member(literal, declared));
         return;
     };
     let problem = match known {
@@ -117,13 +117,9 @@ fn check_literal(
     check.problems.push(Problem::new(offset(), code, problem));
 }
 
-/// Principals are their ids. Roles, scopes, labels and, where known, groups are closed lists; a
-/// name outside of them matches no principal today.
-fn unknown_member(
-    literal: &EntityUid,
-    catalogue: &Catalogue,
-    declared: &Declared,
-) -> Option<String> {
+/// Principals are their ids. Roles, scopes and labels are closed lists; a name outside of them
+/// matches no principal today.
+fn unknown_member(literal: &EntityUid, declared: &Declared) -> Option<String> {
     use crate::principal::Scope;
 
     if let Some(misnamed) = Misnamed::of(literal) {
@@ -137,8 +133,6 @@ fn unknown_member(
         id.parse::<Scope>().is_ok()
     } else if *kind == entity_types().label {
         declared.knows_label(id)
-    } else if *kind == entity_types().group {
-        catalogue.may_have_group(id)
     } else {
         true
     };
@@ -168,6 +162,8 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
     }
 }
 
+/// Only the principal, the action and the tool of a call are there to be read, and they hold no other entities.
+const LEVEL: u32 = 1;
 /// Policies that are validated together: between two lots the work can be stopped.
 const LOT: usize = 64;
 
@@ -215,7 +211,7 @@ fn validate(policies: &[&Compiled], validator: &Validator) -> Vec<ToolCheck> {
         }
         findings.insert(&policy.id, finding);
     }
-    let result = validator.validate(&set, ValidationMode::Strict);
+    let result = validator.validate_with_level(&set, ValidationMode::Strict, LEVEL);
     for error in result.validation_errors() {
         let id: &str = error.policy_id().as_ref();
         let policy = policies.iter().find(|policy| &*policy.id == id);
@@ -252,6 +248,7 @@ fn problem(error: &ValidationError, source: &str) -> Problem {
         ValidationError::UnsafeTagAccess(_) => "unguarded_tag",
         ValidationError::UnrecognizedEntityType(_) => "unknown_entity_type",
         ValidationError::UnrecognizedActionId(_) => "unknown_action",
+        ValidationError::EntityDerefLevelViolation(_) => "absent_entity",
         ValidationError::UnexpectedType(_) | ValidationError::IncompatibleTypes(_) => {
             "type_mismatch"
         }

@@ -181,7 +181,7 @@ impl PolicyRecord {
             title: annotations.title,
             description: annotations.description,
             effect: policy.effect,
-            kind: if annotations.owed.is_empty() { "rule" } else { "obligation" },
+            kind: if annotations.obligations.is_empty() { "rule" } else { "obligation" },
             status: annotations.status,
             phase: annotations.phase,
             priority: annotations.priority,
@@ -191,7 +191,7 @@ impl PolicyRecord {
             owner: annotations.owner,
             locked: annotations.locked,
             scope: PolicyScope::of(&policy.rule.scope),
-            obligations: annotations.owed.to_json(),
+            obligations: annotations.obligations.to_json(),
             reads: policy.paths.listing(),
             version: Some(Arc::clone(&policy.digest)),
             origin: Origin::File {

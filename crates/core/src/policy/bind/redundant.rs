@@ -58,7 +58,7 @@ fn is_active(policy: &Compiled) -> bool {
 }
 
 fn holds_always(policy: &Compiled) -> bool {
-    is_active(policy) && !policy.has_condition() && policy.annotations.owed.is_empty()
+    is_active(policy) && !policy.has_condition() && policy.annotations.obligations.is_empty()
 }
 
 impl<'a> Wide<'a> {

@@ -16,7 +16,7 @@ use crate::policy::{
         identity::Principal,
         question::{self, Question},
     },
-    engine::{Closeness, Evaluator, Party, Plain, PrincipalKeys, Situation, Slice, World},
+    engine::{Closeness, Party, Plain, PrincipalKeys, Situation, Slice},
     language::context_paths::Paths,
     load::compiled::Compiled,
     terms::{Effect, Phase, Status},
@@ -133,21 +133,15 @@ impl Slot {
         self.candidates.get(usize::try_from(number).ok()?)
     }
 
-    /// The question as `evaluator` takes it, with the part of the context that `reads` names.
+    /// The question as it is evaluated, with this part of the context.
     pub(in crate::policy) fn situation(
         &self,
-        evaluator: &dyn Evaluator,
         principal: &Principal,
         context: Plain<'_>,
     ) -> Result<Situation, Unreadable> {
-        let world = World {
-            principal: &principal.party,
-            action: &self.action,
-            resource: &self.resource,
-            entity: &principal.entity,
-            entities: &self.base,
-        };
-        evaluator.situation(world, context).map_err(|_| Unreadable::unbuildable("context"))
+        let parties = [&principal.party, &self.action, &self.resource];
+        Situation::new(parties, &principal.entity, &self.base, context)
+            .map_err(|_| Unreadable::unbuildable("context"))
     }
 
     /// The part of the context that `reads` names.
@@ -205,17 +199,16 @@ impl Stage {
         let mut unfit = Vec::new();
         for (number, candidate) in in_phase {
             match (candidate.policy.annotations.status, candidate.is_valid()) {
-                (Status::Active, true) => active.push(number),
+                (Status::Active, true) => active.push((number, candidate)),
                 (Status::Active, false) if candidate.policy.effect == Effect::Forbid => {
                     unfit.push(number);
                 }
-                (Status::Shadow, true) => shadow.push(number),
+                (Status::Shadow, true) => shadow.push((number, candidate)),
                 (Status::Active | Status::Shadow, false) | (Status::Disabled, _) => {}
             }
         }
-        let group =
-            |members, keys: &mut PrincipalKeys| CandidateGroup::of(candidates, members, keys);
-        Self { active: group(active, keys), shadow: group(shadow, keys), unfit }
+        let [active, shadow] = [active, shadow].map(|group| CandidateGroup::of(&group, keys));
+        Self { active, shadow, unfit }
     }
 
     /// Returns true if no policy, neither active nor shadow nor unfit, has to be looked at.
@@ -227,27 +220,18 @@ impl Stage {
 /// Candidates that are evaluated together.
 #[derive(Debug, Default)]
 pub(in crate::policy) struct CandidateGroup {
+    /// Rules by the numbers of their candidates.
     pub(in crate::policy) slice: Slice,
-    /// Candidate of each rule of the slice.
-    members: Vec<u32>,
     pub(in crate::policy) reads: Paths,
 }
 
 impl CandidateGroup {
-    fn of(candidates: &[Candidate], members: Vec<u32>, keys: &mut PrincipalKeys) -> Self {
+    fn of(members: &[(u32, &Candidate)], keys: &mut PrincipalKeys) -> Self {
         let mut reads = Paths::default();
-        let mut rules = Vec::with_capacity(members.len());
-        for number in &members {
-            let candidate = usize::try_from(*number).ok().and_then(|at| candidates.get(at));
-            let Some(candidate) = candidate else { continue };
+        for (_, candidate) in members {
             reads.merge(&candidate.policy.paths);
-            rules.push(Arc::clone(&candidate.policy.rule));
         }
-        Self { slice: Slice::new(rules, keys), members, reads }
-    }
-
-    /// The candidate that the rule of this number is.
-    pub(in crate::policy) fn member(&self, rule: u32) -> Option<u32> {
-        self.members.get(usize::try_from(rule).ok()?).copied()
+        let rules = members.iter().map(|(number, candidate)| (*number, &*candidate.policy.rule));
+        Self { slice: Slice::new(rules, keys), reads }
     }
 }

@@ -15,7 +15,7 @@ use crate::policy::{
             unreadable_denial,
         },
     },
-    engine::{Evaluator, Key, Situation},
+    engine::{Key, RuleResults, Situation},
     load::{builtins::POLICY_ERROR, compiled::Compiled},
     rate::{Per, Rate},
     terms::{Effect, Phase},
@@ -38,14 +38,6 @@ pub(in crate::policy) struct Frame<'a> {
     pub(in crate::policy) stage: &'a Stage,
     pub(in crate::policy) question: &'a Question<'a>,
     pub(in crate::policy) keys: &'a [Key],
-    pub(in crate::policy) evaluator: &'a dyn Evaluator,
-}
-
-/// Answers of the policies of one group, as candidates.
-#[derive(Debug, Default)]
-pub(in crate::policy) struct Answers {
-    pub(in crate::policy) satisfied: Vec<u32>,
-    pub(in crate::policy) errored: Vec<(u32, &'static str)>,
 }
 
 impl<'a> Frame<'a> {
@@ -72,16 +64,11 @@ impl<'a> Frame<'a> {
     }
 
     /// Evaluates the policies of a group whose scope matches.
-    fn answers_of(&self, group: &CandidateGroup) -> Result<Answers, Unreadable> {
+    fn answers_of(&self, group: &CandidateGroup) -> Result<RuleResults, Unreadable> {
         if !group.slice.concerns(self.keys) {
-            return Ok(Answers::default());
+            return Ok(RuleResults::default());
         }
-        let situation = self.situation(group)?;
-        let found = self.evaluator.evaluate(&group.slice, self.keys, &situation);
-        let satisfied = found.satisfied.into_iter().filter_map(|rule| group.member(rule));
-        let errored =
-            found.errored.into_iter().filter_map(|(rule, why)| Some((group.member(rule)?, why)));
-        Ok(Answers { satisfied: satisfied.collect(), errored: errored.collect() })
+        Ok(group.slice.evaluate(self.keys, &self.situation(group)?))
     }
 
     pub(in crate::policy) fn situation(
@@ -89,11 +76,11 @@ impl<'a> Frame<'a> {
         group: &CandidateGroup,
     ) -> Result<Situation, Unreadable> {
         let context = self.slot.context(self.question, &group.reads)?;
-        self.slot.situation(self.evaluator, self.question.principal, context)
+        self.slot.situation(self.question.principal, context)
     }
 
     /// The decision that follows from what the active policies said.
-    pub(in crate::policy) fn weigh(&self, answers: &Answers) -> Decision {
+    pub(in crate::policy) fn weigh(&self, answers: &RuleResults) -> Decision {
         let errors = self.errored(&answers.errored);
         let failed = answers.errored.iter().map(|(number, _)| *number);
         let failed: Vec<&Candidate> =
@@ -102,7 +89,7 @@ impl<'a> Frame<'a> {
         let (permits, forbidding): (Vec<&Candidate>, Vec<&Candidate>) =
             true_ones.into_iter().partition(|one| one.policy.effect == Effect::Permit);
         let (outright, conditional): (Vec<&Candidate>, Vec<&Candidate>) =
-            forbidding.into_iter().partition(|one| one.policy.annotations.owed.is_empty());
+            forbidding.into_iter().partition(|one| one.policy.annotations.obligations.is_empty());
         let decision = if let Some(first) = failed.first() {
             failed_denial(&first.policy, &failed, errors)
         } else if let Some(first) = outright.first() {
@@ -110,7 +97,7 @@ impl<'a> Frame<'a> {
         } else {
             self.allowed(&permits, &conditional, errors)
         };
-        let asked = conditional.iter().filter_map(|one| one.policy.annotations.owed.log);
+        let asked = conditional.iter().filter_map(|one| one.policy.annotations.obligations.log);
         Decision { notices: notices(&conditional), capture: asked.min(), ..decision }
     }
 
@@ -125,9 +112,9 @@ impl<'a> Frame<'a> {
         match (self.question.phase, determining.first()) {
             (Phase::Request, _) if permits.is_empty() => default_deny(errors),
             (Phase::Request | Phase::Response, Some(first)) => {
-                let owed = conditional.iter();
-                let owed = owed.flat_map(|one| obligations(&one.policy, self.question));
-                allow(PolicyRef::of(&first.policy), owed.collect(), &determining, errors)
+                let asked = conditional.iter();
+                let asked = asked.flat_map(|one| obligations(&one.policy, self.question));
+                allow(PolicyRef::of(&first.policy), asked.collect(), &determining, errors)
             }
             (Phase::Request | Phase::Response, None) => {
                 Decision { errors, ..silence(self.question.phase) }
@@ -185,7 +172,7 @@ fn forbids(candidate: &Candidate) -> bool {
 fn would(policy: &Compiled) -> Would {
     match policy.effect {
         Effect::Permit => Would::Allow,
-        Effect::Forbid if policy.annotations.owed.is_empty() => Would::Deny,
+        Effect::Forbid if policy.annotations.obligations.is_empty() => Would::Deny,
         Effect::Forbid => Would::Oblige,
     }
 }
@@ -202,19 +189,19 @@ fn flips(would: Would, verdict: &Verdict) -> bool {
 
 /// Obligations of the policy, the cheapest to fulfil first.
 fn obligations(policy: &Compiled, question: &Question<'_>) -> Vec<Obligation> {
-    let owed = &policy.annotations.owed;
-    let rate = owed.rate.map(|rate| Obligation::RateLimit {
+    let asked = &policy.annotations.obligations;
+    let rate = asked.rate.map(|rate| Obligation::RateLimit {
         policy: PolicyRef::of(policy),
         key: rate_key(policy, rate, question),
         reason: stated(policy).unwrap_or_else(|| rate.to_string()),
         rate,
     });
-    let redact = owed.redact.as_ref().map(|redact| Obligation::Redact {
+    let redact = asked.redact.as_ref().map(|redact| Obligation::Redact {
         policy: PolicyRef::of(policy),
         direction: redact.direction,
         detectors: redact.detectors.clone(),
     });
-    let approval = owed.approval.as_ref().map(|terms| Obligation::RequireApproval {
+    let approval = asked.approval.as_ref().map(|terms| Obligation::RequireApproval {
         policy: PolicyRef::of(policy),
         terms: Arc::clone(terms),
         reason: stated(policy).unwrap_or_else(|| "people have to approve this call".to_owned()),
@@ -238,7 +225,7 @@ fn rate_key(policy: &Compiled, rate: Rate, question: &Question<'_>) -> String {
 
 fn notices(conditional: &[&Candidate]) -> Vec<Notice> {
     let notice = |candidate: &&Candidate| {
-        let channel = candidate.policy.annotations.owed.notify.clone()?;
+        let channel = candidate.policy.annotations.obligations.notify.clone()?;
         Some(Notice { policy: PolicyRef::of(&candidate.policy), channel })
     };
     conditional.iter().filter_map(notice).collect()

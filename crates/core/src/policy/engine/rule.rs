@@ -49,7 +49,7 @@ pub struct RuleScope {
 /// A static policy, taken apart for the index.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    pub(super) cedar: Policy,
+    cedar: Policy,
     lean: Option<Arc<Expr>>,
     pub scope: RuleScope,
 }

@@ -1,33 +1,18 @@
 //! The rules of one place, by what they ask of the principal.
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    ops::Range,
-    sync::{Arc, OnceLock},
-};
+use std::ops::Range;
 
 use cedar_policy_core::ast::Expr;
 
 use super::{Key, PrincipalKeys, Rule};
 
-/// Rules that can apply in one place. A rule's number is its position.
+/// Rules that can apply in one place, by their numbers.
 #[derive(Debug, Default)]
 pub struct Slice {
-    rules: Vec<Arc<Rule>>,
     /// Ordered by key.
     lanes: Vec<Lane>,
     /// Every rule, lane by lane: what is evaluated together stands together.
     entries: Vec<SliceEntry>,
-    /// Made when the promised interface first evaluates this slice.
-    pub(super) buckets: OnceLock<Buckets>,
-}
-
-/// The rules of a slice as the authorizer takes them. Permits and forbids apart, because the
-/// authorizer reports only those that decided.
-#[derive(Debug, Default)]
-pub(super) struct Buckets {
-    pub(super) sets: BTreeMap<(Key, bool), cedar_policy::PolicySet>,
-    pub(super) numbers: HashMap<String, u32>,
 }
 
 /// The rules that ask one thing of the principal.
@@ -46,11 +31,13 @@ pub(super) struct SliceEntry {
 
 impl Slice {
     /// Sorts the rules, all of which fit the place, by their principal.
-    pub fn new(rules: Vec<Arc<Rule>>, keys: &mut PrincipalKeys) -> Self {
-        let mut pairs: Vec<(Key, u32, &Rule)> = Vec::with_capacity(rules.len());
-        for (number, rule) in (0..).zip(&rules) {
-            pairs.push((keys.intern(&rule.scope.principal), number, rule));
-        }
+    pub fn new<'a>(
+        rules: impl IntoIterator<Item = (u32, &'a Rule)>,
+        keys: &mut PrincipalKeys,
+    ) -> Self {
+        let keyed =
+            |(number, rule): (u32, &'a Rule)| (keys.intern(&rule.scope.principal), number, rule);
+        let mut pairs: Vec<(Key, u32, &Rule)> = rules.into_iter().map(keyed).collect();
         pairs.sort_unstable_by_key(|(key, number, _)| (*key, *number));
         let mut lanes: Vec<Lane> = Vec::new();
         let mut entries = Vec::with_capacity(pairs.len());
@@ -63,25 +50,13 @@ impl Slice {
             entries.push(SliceEntry { number, condition: rule.lean().cloned() });
         }
         lanes.shrink_to_fit();
-        Self { rules, lanes, entries, buckets: OnceLock::new() }
-    }
-
-    /// The rules.
-    #[must_use]
-    pub fn rules(&self) -> &[Arc<Rule>] {
-        &self.rules
-    }
-
-    /// The rule of this number.
-    #[must_use]
-    pub fn rule(&self, number: u32) -> Option<&Rule> {
-        self.rules.get(usize::try_from(number).ok()?).map(|rule| &**rule)
+        Self { lanes, entries }
     }
 
     /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
+        self.entries.is_empty()
     }
 
     /// Returns true if the scope of any rule matches a principal with these keys.
@@ -105,13 +80,5 @@ impl Slice {
             self.entries.get(self.lanes.get(at)?.entries.clone())
         };
         keys.iter().filter_map(lane).flatten()
-    }
-
-    /// Every key that a rule of this slice asks for, with the numbers of those that ask.
-    pub(super) fn lanes(&self) -> impl Iterator<Item = (Key, impl Iterator<Item = u32>)> {
-        self.lanes.iter().map(|lane| {
-            let entries = self.entries.get(lane.entries.clone()).unwrap_or_default();
-            (lane.key, entries.iter().map(|entry| entry.number))
-        })
     }
 }

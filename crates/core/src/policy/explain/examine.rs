@@ -9,43 +9,34 @@ use crate::policy::{
     call::question::Question,
     decide::{
         decision::{Cause, Decision, Verdict},
-        order::{self, Answers, Frame},
+        order::{self, Frame},
     },
-    engine::{Insight, Situation},
+    engine::{Insight, RuleResults, Situation},
     explain::{
+        explanation::{
+            Clause, Considered, Explain, Explanation, Indeterminate, Outcome, ReadValue,
+        },
         known_context::{KnownContext, parse},
-        outcome::{Clause, Considered, Examined, Explain, Indeterminate, Outcome, ReadValue},
     },
     language::context_paths::TAGS,
-    load::compiled::ConditionClause,
-    set::PolicySet,
+    load::compiled::{Compiled, ConditionClause},
+    set::{PolicySet, tenancy::OrgView},
     terms::Effect,
+    tool::values::Unreadable,
 };
 
 impl PolicySet {
-    /// Decides `question`, of which `known` is known, and gives the reasons.
+    /// Decides `question`, of which `known` is known, and gives the reasons. Names the policies that can concern
+    /// `org`; without one, all.
     #[must_use]
-    pub fn examine(
+    pub fn explain(
         &self,
         question: &Question<'_>,
         known: &KnownContext,
         explain: Explain,
-    ) -> Examined {
-        self.put(question, |frame| {
-            let covered = known.is_everything()
-                || known.missing(&frame.stage.active.reads).is_empty()
-                    && known.missing(&frame.stage.shadow.reads).is_empty();
-            if covered && explain == Explain::Determining {
-                return Examined::of(order::decide(&frame));
-            }
-            Examination { frame, known, explain }.run()
-        })
-    }
-}
-
-impl Examined {
-    fn of(decision: Decision) -> Self {
-        Self { decision, indeterminate: None, considered: 0, candidates: Vec::new() }
+        org: Option<&OrgView>,
+    ) -> Explanation {
+        self.put(question, |frame| Examination { set: self, frame, known, explain, org }.run())
     }
 }
 
@@ -54,9 +45,11 @@ const MAX_VALUE: usize = 1_000;
 
 /// A question before the policies of its tool, and how far their answers are explained.
 pub(super) struct Examination<'a> {
+    pub(super) set: &'a PolicySet,
     pub(super) frame: Frame<'a>,
-    pub(super) known: &'a KnownContext,
+    known: &'a KnownContext,
     pub(super) explain: Explain,
+    org: Option<&'a OrgView>,
 }
 
 /// One candidate with what it said, and the clauses that were reached.
@@ -68,44 +61,57 @@ pub(super) struct ExaminedCandidate<'a> {
     missing: Vec<String>,
 }
 
+impl ExaminedCandidate<'_> {
+    fn policy(&self) -> &Compiled {
+        &self.candidate.policy
+    }
+}
+
 impl<'a> Examination<'a> {
-    fn run(&self) -> Examined {
+    fn run(&self) -> Explanation {
         let stage = self.frame.stage;
         let decided = order::decide(&self.frame);
-        if self.frame.unfit_denial().is_some() {
-            return Examined::of(decided);
-        }
-        // What cannot be shown to the policies decides by itself.
-        let Ok(active) = self.answers_of(&stage.active) else { return Examined::of(decided) };
-        let shadow = self.answers_of(&stage.shadow).unwrap_or_default();
+        let is_known = |group: &CandidateGroup| self.known.missing(&group.reads).is_empty();
+        let is_plain =
+            self.explain == Explain::Decision && is_known(&stage.active) && is_known(&stage.shadow);
+        // Forbids that do not fit the tool, and what cannot be shown to the policies, decide by themselves.
+        let is_answered = !is_plain && self.frame.unfit_denial().is_none();
+        let active = is_answered.then(|| self.answers_of(&stage.active).ok()).flatten();
+        let shadow = active.as_ref().and_then(|_| self.answers_of(&stage.shadow).ok());
+        let (active, shadow) = (active.unwrap_or_default(), shadow.unwrap_or_default());
         let unknown = active.iter().any(|said| said.outcome == Outcome::Unknown);
         let decision = if unknown { self.leaning(&active, decided) } else { decided };
-        let indeterminate = indeterminate(&active, &decision);
-        let mut examined = Examined {
-            indeterminate,
-            considered: active.len() + shadow.len(),
-            ..Examined::of(decision)
-        };
-        if self.explain != Explain::Determining {
-            let all = active.iter().chain(&shadow);
-            examined.candidates = all.map(|said| self.consider(said)).collect();
-            examined.candidates.sort_by(|a, b| a.policy.cmp(&b.policy));
+        let candidates = (self.explain >= Explain::Candidates).then(|| {
+            let all = active.iter().chain(&shadow).filter(|it| self.names(it.policy()));
+            let mut considered: Vec<Considered> = all.map(|said| self.consider(said)).collect();
+            considered.sort_by(|a, b| a.policy.cmp(&b.policy));
+            considered
+        });
+        Explanation {
+            indeterminate: indeterminate(&active, &decision),
+            near_misses: self.near_misses(&decision, &active),
+            considered: candidates.as_ref().map(Vec::len),
+            candidates,
+            decision,
         }
-        examined
+    }
+
+    /// Returns true if the explanation may name the policy.
+    pub(super) fn names(&self, policy: &Compiled) -> bool {
+        self.org.is_none_or(|org| self.set.can_concern(&policy.id, org))
     }
 
     /// Answer of every policy of the group whose scope matches.
-    pub(super) fn answers_of(
+    fn answers_of(
         &self,
         group: &'a CandidateGroup,
-    ) -> Result<Vec<ExaminedCandidate<'a>>, crate::policy::tool::values::Unreadable> {
+    ) -> Result<Vec<ExaminedCandidate<'a>>, Unreadable> {
         let numbers = group.slice.matching(self.frame.keys);
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
         let situation = self.frame.situation(group)?;
-        let said = numbers.into_iter().filter_map(|rule| {
-            let number = group.member(rule)?;
+        let said = numbers.into_iter().filter_map(|number| {
             Some(self.ask(number, self.frame.slot.candidate(number)?, &situation))
         });
         Ok(said.collect())
@@ -152,7 +158,7 @@ impl<'a> Examination<'a> {
 
     /// The decision when what is unknown is taken as not true.
     fn leaning(&self, active: &[ExaminedCandidate<'_>], decided: Decision) -> Decision {
-        let mut answers = Answers::default();
+        let mut answers = RuleResults::default();
         for said in active {
             match said.outcome {
                 Outcome::True => answers.satisfied.push(said.number),

@@ -45,10 +45,6 @@ impl KnownContext {
         paths.add_whole(names.iter().map(String::as_str));
         self.missing(&paths).is_empty()
     }
-
-    pub(in crate::policy) const fn is_everything(&self) -> bool {
-        self.0.is_none()
-    }
 }
 
 /// The names of a path: `context.input["na me"].x` as `["input", "na me", "x"]`.

@@ -5,18 +5,16 @@ use std::sync::Arc;
 use cedar_policy::EntityUid;
 
 use crate::policy::{
-    bind::slot::{Candidate, Slot},
-    call::question::Question,
-    decide::order::Frame,
+    bind::slot::Candidate,
+    call::identity::Principal,
+    decide::decision::{Cause, Decision, Verdict},
     engine::{Closeness, EntityScope, RuleScope},
     explain::{
         examine::{Examination, ExaminedCandidate},
-        known_context::KnownContext,
-        outcome::{Explain, MissedPart, MissedPermit, NearMiss, Outcome},
+        explanation::{Explain, MissedPart, MissedPermit, NearMiss, Outcome},
     },
     language::entity_types::HINTS,
     load::compiled::Compiled,
-    set::PolicySet,
     terms::{Effect, Status},
 };
 
@@ -34,75 +32,68 @@ struct Miss {
     permit: MissedPermit,
 }
 
-impl PolicySet {
-    /// Permits that nearly apply to `question`, of which `known` is known, by their heads: first
-    /// those whose head matches, then those for other principals, then those for other tools. Those
-    /// for which `is_shown` is false are left out.
-    #[must_use]
-    pub fn near_misses(
+impl Examination<'_> {
+    /// Permits that nearly apply to what is denied by default, by their heads: first those whose head
+    /// matches, then those for other principals, then those for other tools.
+    pub(super) fn near_misses(
         &self,
-        question: &Question<'_>,
-        known: &KnownContext,
-        is_shown: &dyn Fn(&str) -> bool,
+        decision: &Decision,
+        active: &[ExaminedCandidate<'_>],
     ) -> Vec<NearMiss> {
-        self.put(question, |frame| {
-            let slot = frame.slot;
-            let others = other_principals(slot, question);
-            let elsewhere = self.other_actions(slot, question);
-            let mut misses: Vec<Miss> = others.chain(elsewhere).collect();
-            misses.extend(failed_conditions(frame, known));
-            misses.retain(|miss| is_shown(&miss.policy.id));
-            misses.sort_by(|a, b| {
-                let place = |miss: &Miss| (miss.part, miss.distance);
-                place(a).cmp(&place(b)).then_with(|| a.policy.id.cmp(&b.policy.id))
-            });
-            by_head(misses)
-        })
+        let by_default =
+            matches!(&decision.verdict, Verdict::Deny { cause: Cause::DefaultDeny, .. });
+        if !by_default || self.explain == Explain::Decision {
+            return Vec::new();
+        }
+        let conditions = active.iter().filter_map(failed_condition);
+        let misses = conditions.chain(self.other_principals()).chain(self.other_actions());
+        let mut misses: Vec<Miss> = misses.filter(|miss| self.names(&miss.policy)).collect();
+        misses.sort_by(|a, b| {
+            let place = |miss: &Miss| (miss.part, miss.distance);
+            place(a).cmp(&place(b)).then_with(|| a.policy.id.cmp(&b.policy.id))
+        });
+        by_head(misses)
+    }
+
+    fn is_for_the_caller(&self, policy: &Compiled) -> bool {
+        let Principal { party, entities, .. } = self.frame.question.principal;
+        policy.rule.scope.principal.means(party.uid(), entities)
+    }
+
+    /// Permits for calls of the tool by other principals.
+    fn other_principals(&self) -> impl Iterator<Item = Miss> {
+        let permits = self.frame.slot.candidates.iter();
+        let permits = permits.filter(|one| one.is_valid() && permits_now(&one.policy));
+        permits.filter(|one| !self.is_for_the_caller(&one.policy)).map(
+            |Candidate { policy, fit, .. }| {
+                Miss::of(policy, MissedPart::Principal, distance(*fit), None)
+            },
+        )
     }
 
     /// Permits for the principal that are about other tools: of the same provider or with the same
     /// kind of hint, or of any provider if they name the principal.
-    fn other_actions(&self, slot: &Slot, question: &Question<'_>) -> impl Iterator<Item = Miss> {
-        let principal = question.principal;
-        let provider = question.tool.id.provider();
-        self.policies.iter().filter_map(move |placed| {
+    fn other_actions(&self) -> impl Iterator<Item = Miss> {
+        let provider = self.frame.question.tool.id.provider();
+        self.set.policies.iter().filter_map(move |placed| {
             let policy = &placed.policy;
             let scope = &policy.rule.scope;
             let is_close = is_near(scope, provider);
-            let is_theirs = scope.principal.means(principal.party.uid(), &principal.entities)
-                && (is_close || scope.principal != EntityScope::Any);
-            let applies = permits(policy) && is_theirs && slot.find(&policy.id).is_none();
+            let applies = permits_now(policy)
+                && self.is_for_the_caller(policy)
+                && (is_close || scope.principal != EntityScope::Any)
+                && self.frame.slot.find(&policy.id).is_none();
             applies.then(|| Miss::of(policy, MissedPart::Action, u8::from(!is_close), None))
         })
     }
 }
 
-/// Permits of which the head matches and a condition does not hold.
-fn failed_conditions(frame: Frame<'_>, known: &KnownContext) -> Vec<Miss> {
-    let active = &frame.stage.active;
-    let examination = Examination { frame, known, explain: Explain::Candidates };
-    // What cannot be shown to the policies is no matter of their conditions.
-    let Ok(said) = examination.answers_of(active) else { return Vec::new() };
-    let miss = |said: &ExaminedCandidate<'_>| {
-        let (part, outcome) = said.clauses.iter().find(|(_, o)| *o != Outcome::True)?;
-        let Candidate { policy, fit, .. } = said.candidate;
-        let failed = Some((part.text.clone(), *outcome));
-        permits(policy).then(|| Miss::of(policy, MissedPart::Condition, distance(*fit), failed))
-    };
-    said.iter().filter_map(miss).collect()
-}
-
-/// Permits for calls of the tool by other principals.
-fn other_principals(slot: &Slot, question: &Question<'_>) -> impl Iterator<Item = Miss> {
-    let principal = question.principal;
-    slot.candidates.iter().filter(|one| one.is_valid() && permits(&one.policy)).filter_map(
-        move |Candidate { policy, fit, .. }| {
-            let scope = &policy.rule.scope.principal;
-            let is_theirs = scope.means(principal.party.uid(), &principal.entities);
-            let miss = || Miss::of(policy, MissedPart::Principal, distance(*fit), None);
-            (!is_theirs).then(miss)
-        },
-    )
+/// A permit of which the head matches and a condition does not hold.
+fn failed_condition(said: &ExaminedCandidate<'_>) -> Option<Miss> {
+    let (part, outcome) = said.clauses.iter().find(|(_, outcome)| *outcome != Outcome::True)?;
+    let Candidate { policy, fit, .. } = said.candidate;
+    let failed = Some((part.text.clone(), *outcome));
+    permits_now(policy).then(|| Miss::of(policy, MissedPart::Condition, distance(*fit), failed))
 }
 
 impl Miss {
@@ -148,7 +139,7 @@ fn by_head(misses: Vec<Miss>) -> Vec<NearMiss> {
     heads.into_iter().map(|(_, near)| near).collect()
 }
 
-fn permits(policy: &Compiled) -> bool {
+fn permits_now(policy: &Compiled) -> bool {
     policy.effect == Effect::Permit && policy.annotations.status == Status::Active
 }
 

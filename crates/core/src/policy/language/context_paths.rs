@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use cedar_policy::pst::{BinaryOp, Clause, Expr, Literal, PatternElem, Var};
+use cedar_policy::pst::{BinaryOp, Expr, Literal, PatternElem, Var};
+use cedar_policy_core::ast;
 
 /// The member under which the tags of the principal stand that are read. No context has a member
 /// of this name.
@@ -149,22 +150,15 @@ pub(in crate::policy) struct Reads {
     pub(in crate::policy) loose_tag: bool,
 }
 
-/// Paths that the conditions read.
-pub(in crate::policy) fn of(clauses: &[Clause]) -> Reads {
-    let expression = |clause| match clause {
-        &Clause::When(ref expr) | &Clause::Unless(ref expr) => &**expr,
-    };
-    walk(clauses.iter().map(expression).collect())
-}
-
-/// Paths that one expression reads.
-pub(in crate::policy) fn of_expression(expression: &Expr) -> Reads {
-    walk(vec![expression])
-}
-
-/// An explicit stack, because expressions nest as deep as a file is long.
-fn walk(mut open: Vec<&Expr>) -> Reads {
+/// Paths that a condition reads; everything, if the library cannot tell its parts.
+pub(in crate::policy) fn of(condition: &ast::Expr) -> Reads {
     let mut reads = Reads::default();
+    let Ok(condition) = Expr::try_from(condition.clone()) else {
+        reads.paths.whole = true;
+        return reads;
+    };
+    // An explicit stack, because expressions nest as deep as a file is long.
+    let mut open = vec![&condition];
     while let Some(expr) = open.pop() {
         if let Some(path) = context_path(expr) {
             reads.paths.insert(path, true);

@@ -9,8 +9,7 @@ use crate::{
     policy::{
         load::{
             builtins::BUILTINS,
-            faults::{Fault, fault},
-            obligations::{self, Owed},
+            obligations::{self, Fault, PolicyObligations, fault},
         },
         terms::{Effect, Phase, Severity, Status},
     },
@@ -31,7 +30,7 @@ pub(in crate::policy) struct Annotations {
     pub(in crate::policy) owner: Option<String>,
     /// True if no org may switch it off for itself.
     pub(in crate::policy) locked: bool,
-    pub(in crate::policy) owed: Owed,
+    pub(in crate::policy) obligations: PolicyObligations,
 }
 
 const LATER: [&str; 1] = ["step_up"];
@@ -81,7 +80,7 @@ pub(in crate::policy) fn read<'a>(
         tags: Vec::new(),
         owner: None,
         locked: false,
-        owed: Owed::default(),
+        obligations: PolicyObligations::default(),
     };
     let mut faults = Vec::new();
     for (key, value) in pairs {
@@ -106,7 +105,7 @@ impl Annotations {
             "owner" => self.owner = Some(text(key, value)?),
             "tags" => self.tags = obligations::list(value).map(str::to_owned).collect(),
             "severity" => {
-                self.severity = one_of(key, value, &SEVERITIES)?;
+                self.severity = one_of(key, value, &Severity::ALL, Severity::as_str)?;
             }
             "locked" => {
                 // An annotation without a value has an empty one.
@@ -114,17 +113,21 @@ impl Annotations {
                     || fault(key, "invalid_annotation", "`@locked` takes no value".to_owned());
                 self.locked = value.is_empty().then_some(true).ok_or_else(message)?;
             }
-            "mode" => self.status = one_of(key, value, &STATUSES)?,
-            "phase" => self.phase = one_of(key, value, &PHASES)?,
+            "mode" => self.status = one_of(key, value, &Status::ALL, Status::as_str)?,
+            "phase" => self.phase = one_of(key, value, &Phase::ALL, Phase::as_str)?,
             "priority" => {
                 let message = || fault(key, "invalid_annotation", "not a whole number".to_owned());
                 self.priority = value.parse().map_err(|_| message())?;
             }
-            "redact" => self.owed.redact = Some(obligations::redact(value, names.detectors)?),
-            "rate_limit" => self.owed.rate = Some(obligations::rate(value)?),
-            "notify" => self.owed.notify = Some(obligations::channel(value, names.webhooks)?),
-            "require_approval" => self.owed.approval = Some(obligations::approval(value)?),
-            "log" => self.owed.log = Some(obligations::capture(value)?),
+            "redact" => {
+                self.obligations.redact = Some(obligations::redact(value, names.detectors)?);
+            }
+            "rate_limit" => self.obligations.rate = Some(obligations::rate(value)?),
+            "notify" => {
+                self.obligations.notify = Some(obligations::channel(value, names.webhooks)?);
+            }
+            "require_approval" => self.obligations.approval = Some(obligations::approval(value)?),
+            "log" => self.obligations.log = Some(obligations::capture(value)?),
             later if LATER.contains(&later) => {
                 let message = format!("`@{later}` is not supported yet");
                 return Err(fault(key, "not_supported_yet", message));
@@ -143,11 +146,14 @@ impl Annotations {
 
     /// Annotations that contradict each other.
     fn contradiction(&self, effect: Effect) -> Option<Fault> {
-        let redacts_input =
-            self.owed.redact.as_ref().is_some_and(|redact| redact.direction == Direction::Input);
+        let redacts_input = self
+            .obligations
+            .redact
+            .as_ref()
+            .is_some_and(|redact| redact.direction == Direction::Input);
         let (key, code, message) = match (effect, self.phase) {
-            (Effect::Permit, _) if !self.owed.is_empty() => (
-                self.owed.first_key(),
+            (Effect::Permit, _) if !self.obligations.is_empty() => (
+                self.obligations.first_key(),
                 "obligation_on_permit",
                 "an obligation stands on a `forbid`: forbidden unless it is fulfilled",
             ),
@@ -161,12 +167,12 @@ impl Annotations {
                 "too_late",
                 "in the response phase the input is sent already; redact the output",
             ),
-            (Effect::Forbid, Phase::Response) if self.owed.rate.is_some() => (
+            (Effect::Forbid, Phase::Response) if self.obligations.rate.is_some() => (
                 "rate_limit",
                 "too_late",
                 "in the response phase the call is made already; limit it in the request phase",
             ),
-            (Effect::Forbid, Phase::Response) if self.owed.approval.is_some() => (
+            (Effect::Forbid, Phase::Response) if self.obligations.approval.is_some() => (
                 "require_approval",
                 "too_late",
                 "in the response phase the call is made already; ask in the request phase",
@@ -177,22 +183,15 @@ impl Annotations {
     }
 }
 
-const SEVERITIES: [(&str, Severity); 5] = [
-    ("info", Severity::Info),
-    ("low", Severity::Low),
-    ("medium", Severity::Medium),
-    ("high", Severity::High),
-    ("critical", Severity::Critical),
-];
-const STATUSES: [(&str, Status); 3] =
-    [("active", Status::Active), ("shadow", Status::Shadow), ("disabled", Status::Disabled)];
-const PHASES: [(&str, Phase); 2] = [("request", Phase::Request), ("response", Phase::Response)];
-
-fn one_of<T: Copy>(key: &str, value: &str, choices: &[(&str, T)]) -> Result<T, Fault> {
-    let found = choices.iter().find(|(name, _)| *name == value).map(|(_, choice)| *choice);
-    found.ok_or_else(|| {
-        let names: Vec<String> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
-        fault(key, "invalid_annotation", format!("`@{key}` is one of {}", names.join(", ")))
+fn one_of<T: Copy>(
+    key: &str,
+    value: &str,
+    all: &[T],
+    word: fn(T) -> &'static str,
+) -> Result<T, Fault> {
+    all.iter().copied().find(|one| word(*one) == value).ok_or_else(|| {
+        let words: Vec<String> = all.iter().map(|one| format!("`{}`", word(*one))).collect();
+        fault(key, "invalid_annotation", format!("`@{key}` is one of {}", words.join(", ")))
     })
 }
 

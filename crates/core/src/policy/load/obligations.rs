@@ -16,11 +16,21 @@ use crate::{
 };
 use crate::{
     dlp::Direction,
-    policy::{
-        load::faults::{Fault, fault},
-        rate::{Per, Rate},
-    },
+    policy::rate::{Per, Rate},
 };
+
+/// Error in an annotation.
+#[derive(Debug)]
+pub(in crate::policy) struct Fault {
+    /// The annotation at fault, without `@`.
+    pub(in crate::policy) key: String,
+    pub(in crate::policy) code: &'static str,
+    pub(in crate::policy) message: String,
+}
+
+pub(in crate::policy) fn fault(key: &str, code: &'static str, message: String) -> Fault {
+    Fault { key: key.to_owned(), code, message }
+}
 
 /// Detectors whose findings are masked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +57,7 @@ impl Detectors {
 
 /// Obligations of one policy.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(in crate::policy) struct Owed {
+pub(in crate::policy) struct PolicyObligations {
     pub(in crate::policy) approval: Option<Arc<ApprovalTerms>>,
     pub(in crate::policy) redact: Option<Redact>,
     pub(in crate::policy) rate: Option<Rate>,
@@ -71,7 +81,7 @@ pub enum Channel {
     Webhook(Arc<str>),
 }
 
-impl Owed {
+impl PolicyObligations {
     /// Returns true if the policy forbids outright.
     pub(in crate::policy) const fn is_empty(&self) -> bool {
         self.approval.is_none()

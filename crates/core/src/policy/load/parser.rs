@@ -16,7 +16,7 @@ use crate::policy::{
     load::{
         annotations::{self, Annotations, DeclaredNames},
         compiled::{Compiled, Placed},
-        faults::Fault,
+        obligations::Fault,
     },
     terms::Effect,
     watch::Watch,
@@ -128,13 +128,9 @@ impl Parser<'_> {
             faults.into_iter().map(error).collect::<Vec<_>>()
         })?;
         let unreadable = |message: String| vec![file.error(start, "syntax", name, message)];
-        let tree = policy.to_pst().map_err(|error| unreadable(error.to_string()))?;
-        let cedar_policy::pst::Policy::Static(tree) = tree else {
-            return Err(unreadable("templates cannot be used".to_owned()));
-        };
-        let reads = context_paths::of(tree.body().clauses());
         let meaning = policy.to_json().map_err(|error| unreadable(error.to_string()))?;
         let rule = Rule::new(policy.new_id(PolicyId::new(&annotations.id)), conditions);
+        let reads = rule.condition().map(context_paths::of).unwrap_or_default();
         Ok(Compiled {
             lints: lints(effect, &annotations, &rule.scope, reads.loose_tag),
             id: annotations.id.as_str().into(),

@@ -1,6 +1,7 @@
-//! Access that a principal can expect without any input, and the policies that concern it.
+//! Access that a principal can expect without any input, the policies that concern it, and what single
+//! policies ask for.
 
-use std::str::FromStr;
+use std::{collections::BTreeSet, str::FromStr};
 
 use cedar_policy::{EntityTypeName, EntityUid};
 
@@ -12,6 +13,8 @@ use crate::{
         call::identity::Principal,
         engine::EntityScope,
         language::entity_types::{entity_types, principal_uid},
+        load::obligations::{Channel, PolicyObligations},
+        terms::Status,
     },
     tool::Tool,
 };
@@ -72,6 +75,33 @@ impl PolicySet {
             return self.find(id).is_some();
         }
         self.slot(tool).find(id).is_some()
+    }
+
+    /// Channel of the notices of the policy of this name, if it gives any.
+    #[must_use]
+    pub fn channel_of(&self, id: &str) -> Option<&Channel> {
+        self.obligations_of(id)?.notify.as_ref()
+    }
+
+    /// Groups that approve calls for the policy of this name; `None` if it asks for no approval.
+    #[must_use]
+    pub fn approvers_of(&self, id: &str) -> Option<&BTreeSet<String>> {
+        Some(&self.obligations_of(id)?.approval.as_deref()?.approvers)
+    }
+
+    /// True if a policy that is active can ask for approvals of calls of this tool.
+    #[must_use]
+    pub fn can_ask_for_approvals(&self, tool: &Tool) -> bool {
+        self.policies.iter().any(|placed| {
+            let annotations = &placed.policy.annotations;
+            let asks =
+                annotations.status == Status::Active && annotations.obligations.approval.is_some();
+            asks && self.applies_to_tool(&placed.policy.id, tool)
+        })
+    }
+
+    fn obligations_of(&self, id: &str) -> Option<&PolicyObligations> {
+        Some(&self.policies.find(id)?.policy.annotations.obligations)
     }
 
     /// Returns true if the policy of this name can apply to `somebody`. Built-ins can apply to

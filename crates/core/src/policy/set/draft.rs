@@ -31,17 +31,6 @@ pub struct Changes {
     pub hidden: BTreeSet<String>,
 }
 
-/// Difference between two sets, by policy name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Difference {
-    /// In this set alone.
-    pub added: Vec<String>,
-    /// In both, with another meaning or status.
-    pub changed: Vec<String>,
-    /// In the other set alone.
-    pub removed: Vec<String>,
-}
-
 impl PolicySet {
     /// The set with changes, bound to the same tools. Gives every error of what is added at once;
     /// a name that no policy has is an error too. What no longer fits among policies that stay is
@@ -68,27 +57,6 @@ impl PolicySet {
         let around = self.environment.clone();
         let Ok(binding) = Binding::of(Arc::default(), around, Some(self.bound()), &Unwatched);
         Self::of(binding, Some(self), now)
-    }
-
-    /// Returns the difference of this set from `base`.
-    #[must_use]
-    pub fn difference(&self, base: &Self) -> Difference {
-        let digests = |set: &Self| -> BTreeMap<String, Arc<str>> {
-            let pair =
-                |placed: &Placed| (placed.policy.id.to_string(), Arc::clone(&placed.policy.digest));
-            set.policies.iter().map(pair).collect()
-        };
-        let ours = digests(self);
-        let theirs = digests(base);
-        let absent = |from: &BTreeMap<String, Arc<str>>, id: &&String| !from.contains_key(*id);
-        let changed = |(id, digest): &(&String, &Arc<str>)| {
-            theirs.get(*id).is_some_and(|other| other != *digest)
-        };
-        Difference {
-            added: ours.keys().filter(|id| absent(&theirs, id)).cloned().collect(),
-            changed: ours.iter().filter(changed).map(|(id, _)| id.clone()).collect(),
-            removed: theirs.keys().filter(|id| absent(&ours, id)).cloned().collect(),
-        }
     }
 
     /// Returns true if `other` decides everything about `tool` as this set does, because it has the

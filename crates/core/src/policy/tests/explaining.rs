@@ -23,12 +23,12 @@ fn with_call<R>(text: &str, input: &Value, act: impl FnOnce(&PolicySet, &Questio
     act(&loaded(text, &[Arc::clone(&tool)]), &question(&caller(Role::Member), &tool, input))
 }
 
-fn examined(text: &str, input: &Value, known: &KnownContext, explain: Explain) -> Examined {
-    with_call(text, input, |set, asked| set.examine(asked, known, explain))
+fn explained(text: &str, input: &Value, known: &KnownContext, explain: Explain) -> Explanation {
+    with_call(text, input, |set, asked| set.explain(asked, known, explain, None))
 }
 
-fn everything(input: &Value, explain: Explain) -> Examined {
-    examined(RULES, input, &KnownContext::everything(), explain)
+fn everything(input: &Value, explain: Explain) -> Explanation {
+    explained(RULES, input, &KnownContext::everything(), explain)
 }
 
 #[test]
@@ -36,7 +36,8 @@ fn the_decision_is_the_one_that_is_made_without_asking_why() {
     for amount in [100, 450, 501] {
         let input = json!({"amount": amount});
         let plain = with_call(RULES, &input, PolicySet::decide);
-        for explain in [Explain::Determining, Explain::Candidates, Explain::Full] {
+        for explain in [Explain::Decision, Explain::Determining, Explain::Candidates, Explain::Full]
+        {
             assert_eq!(everything(&input, explain).decision, plain, "{amount} {explain:?}");
         }
     }
@@ -44,22 +45,23 @@ fn the_decision_is_the_one_that_is_made_without_asking_why() {
 
 #[test]
 fn candidates_are_those_whose_scope_matches() {
-    let examined = everything(&json!({"amount": 450}), Explain::Candidates);
+    let explained = everything(&json!({"amount": 450}), Explain::Candidates);
 
-    let found: Vec<_> = examined.candidates.iter().map(|c| (&*c.policy, c.outcome)).collect();
+    let candidates = explained.candidates.unwrap();
+    let found: Vec<_> = candidates.iter().map(|c| (&*c.policy, c.outcome)).collect();
     assert_eq!(
         found,
         [("huge", Outcome::True), ("night", Outcome::False), ("small", Outcome::True)]
     );
-    assert_eq!(examined.considered, 3);
-    assert!(examined.candidates.iter().all(|candidate| candidate.clauses.is_empty()));
+    assert_eq!(explained.considered, Some(3));
+    assert!(candidates.iter().all(|candidate| candidate.clauses.is_empty()));
 }
 
 #[test]
 fn in_full_each_clause_is_shown_with_what_it_said() {
-    let examined = everything(&json!({"amount": 501}), Explain::Full);
+    let explained = everything(&json!({"amount": 501}), Explain::Full);
 
-    let small = examined.candidates.iter().find(|c| &*c.policy == "small").unwrap();
+    let small = explained.candidates.iter().flatten().find(|c| &*c.policy == "small").unwrap();
     let clauses: Vec<_> = small.clauses.iter().map(|c| (c.clause.as_str(), c.outcome)).collect();
     assert_eq!(
         clauses,
@@ -72,8 +74,8 @@ fn in_full_each_clause_is_shown_with_what_it_said() {
     assert_eq!(small.outcome, Outcome::False);
 }
 
-/// Near misses of a call, as `part: policies`, those for which `is_shown` is true.
-fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<String> {
+/// Near misses of a call, as `part: policies`, those that an org is told of.
+fn misses(text: &str, input: &Value, org: Option<&OrgView>) -> Vec<String> {
     let tools = [pay(), tool("pay:list", &json!({})), tool("crm:find", &json!({}))];
     let member = caller(Role::Member);
     let set = loaded(text, &tools);
@@ -82,14 +84,14 @@ fn misses(text: &str, input: &Value, is_shown: &dyn Fn(&str) -> bool) -> Vec<Str
         let names: Vec<&str> = miss.permits.iter().map(|permit| &*permit.policy).collect();
         format!("{:?} +{}: {}", miss.differs, miss.more, names.join(" "))
     };
-    set.near_misses(&asked, &KnownContext::everything(), is_shown).iter().map(named).collect()
+    let known = KnownContext::everything();
+    let explained = set.explain(&asked, &known, Explain::Determining, org);
+    explained.near_misses.iter().map(named).collect()
 }
 
 #[test]
 fn a_denial_by_default_tells_which_permit_nearly_applied_and_the_clause_that_failed() {
-    let misses = with_call(RULES, &json!({"amount": 501}), |set, asked| {
-        set.near_misses(asked, &KnownContext::everything(), &|_| true)
-    });
+    let misses = everything(&json!({"amount": 501}), Explain::Determining).near_misses;
 
     let small = &misses[0];
     assert_eq!(small.differs, MissedPart::Condition);
@@ -121,14 +123,16 @@ fn near_misses_stand_by_their_heads_and_the_nearest_come_first() {
             @id("no") @reason("r") forbid (principal, action, resource) when { context.request.mfa };
             @id("small") permit (principal, action, resource) when { context.input has amount };"#;
 
-    let all = misses(&text, &json!({}), &|_| true);
-    let some = misses(&text, &json!({}), &|id| !id.starts_with('a'));
+    let all = misses(&text, &json!({}), None);
+    let org = OrgView::new(format!("org_{ULID}").parse().unwrap(), [], ["crm".to_owned()]);
+    let some = misses(&text, &json!({}), Some(&org));
 
     let nearest =
         ["Condition +0: small", "Principal +2: a0 a1 a2 a3 a4", "Principal +0: all-tools"];
     assert_eq!(all[..3], nearest);
     assert_eq!(all[3..], ["Action +0: list", "Action +0: find"]);
-    assert_eq!(some, ["Condition +0: small", "Action +0: list", "Action +0: find"]);
+    assert_eq!(some[..3], nearest);
+    assert_eq!(some[3..], ["Action +0: list"]);
 }
 
 #[test]
@@ -136,12 +140,14 @@ fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
     let text = "@id(\"p\") permit (principal, action, resource) \
                 when { context has input && context.input has amount && context.input.amount > 5 } \
                 when { !(context.input.amount >= 7) && context.input.amount != 8 } \
-                unless { context.input.amount >= 9 } unless { !context.request.mfa };";
+                unless { context.input.amount >= 9 } unless { !context.request.mfa } \
+                unless { principal is Mcp::User in Mcp::Group::\"x\" } \
+                when { principal is Mcp::User in Mcp::Role::\"member\" };";
 
-    let examined =
-        examined(text, &json!({"amount": 6}), &KnownContext::everything(), Explain::Values);
+    let explained =
+        explained(text, &json!({"amount": 6}), &KnownContext::everything(), Explain::Values);
 
-    let clauses = &examined.candidates[0].clauses;
+    let clauses = &explained.candidates.unwrap()[0].clauses;
     let told: Vec<_> = clauses.iter().map(|it| (it.clause.as_str(), it.outcome)).collect();
     assert_eq!(
         told[2..],
@@ -151,6 +157,8 @@ fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
             ("context.input.amount != 8", Outcome::True),
             ("!(context.input.amount >= 9)", Outcome::True),
             ("!(!context.request.mfa)", Outcome::False),
+            ("!(principal is Mcp::User in Mcp::Group::\"x\")", Outcome::True),
+            ("principal is Mcp::User in Mcp::Role::\"member\"", Outcome::True),
         ]
     );
     assert_eq!((&clauses[0].values, clauses[1].values.len()), (&vec![], 1));
@@ -160,15 +168,15 @@ fn a_clause_is_shown_as_it_is_written_whatever_the_library_makes_of_it() {
 fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
     let known = KnownContext::only(["context.input.amount"]);
 
-    let examined = examined(RULES, &json!({"amount": 501}), &known, Explain::Values);
+    let explained = explained(RULES, &json!({"amount": 501}), &known, Explain::Values);
 
-    let small = examined.candidates.iter().find(|c| &*c.policy == "small").unwrap();
+    let small = explained.candidates.iter().flatten().find(|c| &*c.policy == "small").unwrap();
     assert_eq!(
         json!(small.clauses[1].values),
         json!([{"path": "context.input.amount", "value": 501}])
     );
     assert_eq!((small.clauses[2].outcome, &small.clauses[2].values), (Outcome::Unknown, &vec![]));
-    let night = examined.candidates.iter().find(|c| &*c.policy == "night").unwrap();
+    let night = explained.candidates.iter().flatten().find(|c| &*c.policy == "night").unwrap();
     assert_eq!(night.clauses[0].values[0].value, Some(json!(11)));
 }
 
@@ -267,10 +275,10 @@ fn what_is_not_known_makes_a_decision_indeterminate_only_if_it_could_turn_it() {
     for (text, known, expected, could_turn) in table {
         let known = KnownContext::only(known.iter().copied());
 
-        let examined = examined(&text, &json!({"amount": 5}), &known, Explain::Determining);
+        let explained = explained(&text, &json!({"amount": 5}), &known, Explain::Determining);
 
-        assert_eq!(said(&examined.decision), expected, "{text}");
-        let names = examined.indeterminate.map_or_else(Vec::new, |it| it.policies);
+        assert_eq!(said(&explained.decision), expected, "{text}");
+        let names = explained.indeterminate.map_or_else(Vec::new, |it| it.policies);
         assert_eq!(names.iter().map(|id| &**id).collect::<Vec<_>>(), could_turn, "{text}");
     }
 }
@@ -282,18 +290,18 @@ fn a_clause_that_does_not_hold_settles_what_comes_after_it() {
                        context.input has country };";
     let known = KnownContext::only(["context.input.amount"]);
 
-    let examined = examined(text, &json!({"amount": 5}), &known, Explain::Determining);
+    let explained = explained(text, &json!({"amount": 5}), &known, Explain::Determining);
 
-    assert_eq!(examined.indeterminate, None);
+    assert_eq!(explained.indeterminate, None);
 }
 
 #[test]
 fn what_is_missing_is_named() {
     let known = KnownContext::only(["context.input.amount"]);
 
-    let examined = examined(RULES, &json!({"amount": 5}), &known, Explain::Determining);
+    let explained = explained(RULES, &json!({"amount": 5}), &known, Explain::Determining);
 
-    let indeterminate = examined.indeterminate.unwrap();
+    let indeterminate = explained.indeterminate.unwrap();
     assert_eq!(indeterminate.missing, ["context.input.country"]);
 }
 
@@ -314,7 +322,7 @@ fn a_call_is_judged_again_from_what_was_kept_of_it() {
     );
     let known = KnownContext::only(kept.paths.iter().map(String::as_str));
     let again = Question { input: node(&kept.input), ..asked };
-    let examined = set.examine(&again, &known, Explain::Determining);
-    assert_eq!(examined.decision, set.decide(&asked));
-    assert_eq!(examined.indeterminate, None);
+    let explained = set.explain(&again, &known, Explain::Decision, None);
+    assert_eq!(explained.decision, set.decide(&asked));
+    assert_eq!(explained.indeterminate, None);
 }

@@ -164,6 +164,8 @@ fn conditions_are_checked_against_the_tools_they_can_meet() {
         ("action", "context has output && context.output.x == 1", None),
         ("action", "context.output.x == 1", Some("unknown_attribute")),
         ("action", "context.dlp_output.count > 0", Some("unguarded_attribute")),
+        ("action", "Mcp::Tool::\"github:list.repos\".read_only", Some("2:8 absent_entity")),
+        ("action", "Mcp::Group::\"a\" in Mcp::Group::\"b\"", Some("2:8 absent_entity")),
     ];
     for (scope, when, expected) in table {
         let found = places(&on(scope, when));

@@ -246,17 +246,3 @@ fn a_policy_that_another_makes_pointless_is_marked() {
         assert_eq!(marked("b"), expected, "{text}");
     }
 }
-
-#[test]
-fn a_group_that_nobody_can_be_in_is_doubtful_where_the_groups_are_known() {
-    let text = "@id(\"p\") permit (principal in Mcp::Group::\"staff\", action, resource);";
-    let warnings = |catalogue: Catalogue| {
-        let set = PolicySet::load(vec![file(text)], &catalogue, &DETECTORS, Timestamp::default());
-        set.unwrap().find("p").unwrap().validation.warnings.len()
-    };
-    let known = |group: &str| catalogue(&github()).with_groups([group.to_owned()]);
-
-    assert_eq!(warnings(catalogue(&github())), 0);
-    assert_eq!(warnings(known("staff")), 0);
-    assert_eq!(warnings(known("stuff")), 1);
-}

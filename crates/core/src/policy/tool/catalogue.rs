@@ -18,8 +18,6 @@ use crate::tool::{ProviderSlug, Tool, ToolId};
 pub struct Catalogue {
     providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
     webhooks: BTreeSet<String>,
-    /// `None` while the groups are unknown.
-    groups: Option<BTreeSet<String>>,
 }
 
 /// Result of looking up a name of a policy in the catalogue.
@@ -53,7 +51,7 @@ impl Catalogue {
             .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
             .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
             .collect();
-        Self { providers, webhooks: BTreeSet::new(), groups: None }
+        Self { providers, webhooks: BTreeSet::new() }
     }
 
     /// The same with the names of the webhooks that notices can go to.
@@ -61,18 +59,6 @@ impl Catalogue {
     pub fn with_webhooks(mut self, names: impl IntoIterator<Item = String>) -> Self {
         self.webhooks = names.into_iter().collect();
         self
-    }
-
-    /// The same with the groups that principals can be in; policies about others are doubtful.
-    #[must_use]
-    pub fn with_groups(mut self, names: impl IntoIterator<Item = String>) -> Self {
-        self.groups = Some(names.into_iter().collect());
-        self
-    }
-
-    /// Returns true if principals can be in this group, as far as is known.
-    pub(in crate::policy) fn may_have_group(&self, name: &str) -> bool {
-        self.groups.as_ref().is_none_or(|groups| groups.contains(name))
     }
 
     pub(in crate::policy) const fn webhooks(&self) -> &BTreeSet<String> {

@@ -21,6 +21,23 @@ pub(crate) fn remainder(digits: &[u8], divisor: u32) -> u32 {
     digits.iter().fold(0, |rest, digit| (rest * 10 + u32::from(*digit)) % divisor.clamp(1, 100_000))
 }
 
+/// The character that a sum has in a table, by its remainder.
+pub(crate) fn check_character(sum: u32, table: &[u8]) -> Option<u8> {
+    let place = usize::try_from(sum).ok()?.checked_rem(table.len())?;
+    table.get(place).copied()
+}
+
+/// The sum of the values of letters and digits, each times its weight; the weights begin anew.
+pub(crate) fn weighted_values<'a>(text: impl IntoIterator<Item = &'a u8>, weights: &[u32]) -> u32 {
+    let weights = weights.iter().cycle();
+    text.into_iter().zip(weights).map(|(byte, weight)| value(*byte) * weight).sum()
+}
+
+/// The sum of the digits of a number below a hundred.
+pub(crate) const fn cross_sum(product: u32) -> u32 {
+    product / 10 + product % 10
+}
+
 /// Returns true if the digits are not all the same.
 pub(crate) fn varied(digits: &[u8]) -> bool {
     digits.iter().any(|digit| Some(digit) != digits.first())

@@ -2,7 +2,7 @@
 
 use crate::{
     catalogue::{
-        checks::{at, mod_11_10, one_digit, part, varied, weighted},
+        checks::{at, cross_sum, mod_11_10, one_digit, part, varied, weighted},
         detector::Candidate,
         financial::iban::iban_length,
         naming::name,
@@ -80,7 +80,7 @@ fn austria(digits: &[u8]) -> bool {
     let sum: u32 = (0..7)
         .map(|place| match (place % 2, at(digits, place)) {
             (0, digit) => digit,
-            (_, digit) => digit * 2 / 10 + digit * 2 % 10,
+            (_, digit) => cross_sum(digit * 2),
         })
         .sum();
     (96 - sum) % 10 == at(digits, 7)

@@ -1,7 +1,10 @@
 //! Checks of numbers of persons and companies in America.
 
 use crate::catalogue::{
-    checks::{at, is_date, is_short_date, one_digit, part, two_digits, value, varied, weighted},
+    checks::{
+        at, check_character, is_date, is_short_date, one_digit, part, two_digits, value, varied,
+        weighted, weighted_values,
+    },
     detector::Candidate,
 };
 
@@ -38,13 +41,13 @@ pub(crate) fn license(candidate: &Candidate<'_>) -> Option<i32> {
 pub(crate) fn cnpj(candidate: &Candidate<'_>) -> Option<i32> {
     let alnum = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric());
     let values: Vec<u8> = alnum.map(|byte| byte.wrapping_sub(b'0')).collect();
-    let check = |weights: &[u32]| match weighted(&values, weights) % 11 {
-        0 | 1 => 0,
-        rest => 11 - rest,
+    let is_right = |place: usize, weights: &[u32]| {
+        let check = check_character(weighted(&values, weights), b"00987654321");
+        check.map(value) == Some(at(&values, place))
     };
-    let first = check(&[5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]);
-    let second = check(&[6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]);
-    two_digits(varied(&values) && first == at(&values, 12) && second == at(&values, 13))
+    let is_right = is_right(12, &[5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])
+        && is_right(13, &[6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2]);
+    two_digits(varied(&values) && is_right)
 }
 
 /// Weights 2 to 7 from the right; ten is written `K`.
@@ -52,15 +55,10 @@ pub(crate) fn rut(candidate: &Candidate<'_>) -> Option<i32> {
     let alnum: Vec<u8> =
         candidate.matched().iter().filter(|b| b.is_ascii_alphanumeric()).copied().collect();
     let (check, rest) = alnum.split_last()?;
-    let weights = [2, 3, 4, 5, 6, 7].iter().cycle();
-    let sum: u32 = rest.iter().rev().zip(weights).map(|(byte, weight)| value(*byte) * weight).sum();
-    let expected = match 11 - sum % 11 {
-        11 => b'0',
-        10 => b'K',
-        digit => b'0' + u8::try_from(digit).ok()?,
-    };
+    let sum = weighted_values(rest.iter().rev(), &[2, 3, 4, 5, 6, 7]);
+    let expected = check_character(sum, b"0K987654321");
     // A number of one digit alone stands for any, but belongs to somebody all the same.
-    (check.to_ascii_uppercase() == expected).then(|| if varied(rest) { 5 } else { -4 })
+    (Some(check.to_ascii_uppercase()) == expected).then(|| if varied(rest) { 5 } else { -4 })
 }
 
 /// Name, date of birth, sex, state, and a digit that checks all of it.
@@ -94,12 +92,8 @@ pub(crate) fn rfc(candidate: &Candidate<'_>) -> Option<i32> {
     let places =
         padded.iter().map(|byte| ORDER.iter().position(|known| known == byte).unwrap_or(0));
     let sum: usize = places.zip((2..=13).rev()).map(|(place, weight)| place * weight).sum();
-    let expected = match 11 - sum % 11 {
-        11 => b'0',
-        10 => b'A',
-        digit => b'0' + u8::try_from(digit).ok()?,
-    };
-    let bits = if padded.last() == Some(&expected) { 8 } else { -2 };
+    let expected = check_character(u32::try_from(sum).ok()?, b"0A987654321");
+    let bits = if padded.last().copied() == expected { 8 } else { -2 };
     is_born.then_some(bits)
 }
 
@@ -112,11 +106,7 @@ pub(crate) fn colombia(candidate: &Candidate<'_>) -> Option<i32> {
     let (check, rest) = digits.split_last()?;
     let weights = [3, 7, 13, 17, 19, 23, 29, 37, 41, 43];
     let sum: u32 = rest.iter().rev().zip(weights).map(|(digit, w)| u32::from(*digit) * w).sum();
-    let expected = match sum % 11 {
-        rest @ (0 | 1) => rest,
-        rest => 11 - rest,
-    };
-    one_digit(expected == u32::from(*check))
+    one_digit(check_character(sum, b"01987654321").map(value) == Some(u32::from(*check)))
 }
 
 pub(crate) fn rif(candidate: &Candidate<'_>) -> Option<i32> {
@@ -130,9 +120,5 @@ pub(crate) fn rif(candidate: &Candidate<'_>) -> Option<i32> {
     };
     let digits = candidate.digits();
     let sum = kind + weighted(&digits, &[3, 2, 7, 6, 5, 4, 3, 2]);
-    let check = match 11 - sum % 11 {
-        10 | 11 => 0,
-        check => check,
-    };
-    (check == at(&digits, 8)).then_some(6)
+    (check_character(sum, b"00987654321").map(value) == Some(at(&digits, 8))).then_some(6)
 }

@@ -1,7 +1,7 @@
 //! Checks of numbers of persons and companies in Asia and Africa.
 
 use crate::catalogue::{
-    checks::{at, is_date, one_digit, part, two_digits, value, varied, weighted},
+    checks::{at, check_character, is_date, one_digit, part, value, varied, weighted},
     detector::Candidate,
 };
 
@@ -50,8 +50,8 @@ pub(crate) fn uen(candidate: &Candidate<'_>) -> Option<i32> {
     }
     let digits = candidate.digits();
     let sum = weighted(&digits, &[10, 8, 6, 4, 9, 7, 5, 3, 1]);
-    let letter = b"ZKCMDNERGWH".get(usize::try_from(sum % 11).ok()?);
-    (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last()).then_some(6)
+    let letter = check_character(sum, b"ZKCMDNERGWH");
+    (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last().copied()).then_some(6)
 }
 
 /// Region, date of birth, serial, and a remainder by eleven in which `X` is ten.
@@ -59,8 +59,8 @@ pub(crate) fn resident(candidate: &Candidate<'_>) -> Option<i32> {
     let (last, rest) = candidate.matched().split_last()?;
     let digits: Vec<u8> = rest.iter().map(|byte| byte.wrapping_sub(b'0')).collect();
     let weights = [7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2];
-    let place = usize::try_from(weighted(&digits, &weights) % 11).ok()?;
-    let is_right = b"10X98765432".get(place) == Some(&last.to_ascii_uppercase());
+    let check = check_character(weighted(&digits, &weights), b"10X98765432");
+    let is_right = check == Some(last.to_ascii_uppercase());
     let year = part(&digits, 6, 10);
     let is_born =
         matches!(year, 1900..=2035) && is_date(year, part(&digits, 10, 12), part(&digits, 12, 14));
@@ -89,11 +89,7 @@ pub(crate) fn hkid(candidate: &Candidate<'_>) -> Option<i32> {
     let padding = 8_usize.checked_sub(rest.len())?;
     let values = std::iter::repeat_n(36, padding).chain(rest.iter().map(|byte| value(*byte)));
     let sum: u32 = values.zip((2..=9).rev()).map(|(value, weight)| value * weight).sum();
-    let expected = match (11 - sum % 11) % 11 {
-        10 => b'A',
-        digit => b'0' + u8::try_from(digit).ok()?,
-    };
-    (*check == expected).then_some(6)
+    (check_character(sum, b"0A987654321") == Some(*check)).then_some(6)
 }
 
 pub(crate) fn brn(candidate: &Candidate<'_>) -> Option<i32> {
@@ -110,15 +106,4 @@ pub(crate) fn egypt(candidate: &Candidate<'_>) -> Option<i32> {
     let is_born = is_date(year, part(&digits, 3, 5), part(&digits, 5, 7));
     let is_place = matches!(part(&digits, 7, 9), 1..=4 | 11..=19 | 21..=29 | 31..=35 | 88);
     (matches!(century, 19 | 20) && is_born && is_place).then_some(7)
-}
-
-/// The last two digits check the others; no number ends in an odd digit.
-pub(crate) fn turkey(candidate: &Candidate<'_>) -> Option<i32> {
-    let digits = candidate.digits();
-    let odd: u32 = [0, 2, 4, 6, 8].iter().map(|place| at(&digits, *place)).sum();
-    let even: u32 = [1, 3, 5, 7].iter().map(|place| at(&digits, *place)).sum();
-    let tenth = (odd * 7 + 10 * 9 - even) % 10;
-    let last = (odd + even + at(&digits, 9)) % 10;
-    let is_right = tenth == at(&digits, 9) && last == at(&digits, 10);
-    two_digits(at(&digits, 0) != 0 && is_right)
 }

@@ -2,7 +2,8 @@
 
 use crate::catalogue::{
     checks::{
-        at, is_date, is_short_date, one_digit, part, remainder, two_digits, value, varied, weighted,
+        at, is_date, is_short_date, one_digit, part, remainder, two_digits, value, varied,
+        weighted, weighted_values,
     },
     detector::Candidate,
 };
@@ -13,8 +14,7 @@ pub(crate) fn mrz(candidate: &Candidate<'_>) -> Option<i32> {
     let second = matched.get(matched.len().checked_sub(44)?..)?;
     let is_right = |from: usize, to: usize| -> Option<bool> {
         let field = second.get(from..to)?;
-        let sum: u32 = field.iter().zip([7, 3, 1].iter().cycle()).map(|(b, w)| value(*b) * w).sum();
-        Some(sum % 10 == value(*second.get(to)?))
+        Some(weighted_values(field, &[7, 3, 1]) % 10 == value(*second.get(to)?))
     };
     (is_right(0, 9)? && is_right(13, 19)? && is_right(21, 27)?).then_some(28)
 }

@@ -2,8 +2,8 @@
 
 use crate::catalogue::{
     checks::{
-        at, is_date, is_short_date, luhn, mod_11_10, one_digit, part, remainder, two_digits, value,
-        varied, weighted,
+        at, check_character, cross_sum, is_date, is_short_date, luhn, mod_11_10, one_digit, part,
+        remainder, two_digits, value, varied, weighted, weighted_values,
     },
     detector::Candidate,
 };
@@ -45,8 +45,8 @@ pub(crate) fn pps(candidate: &Candidate<'_>) -> Option<i32> {
         Some(_) => return None,
     };
     let sum = weighted(&candidate.digits(), &[8, 7, 6, 5, 4, 3, 2]) + 9 * second;
-    let expected = b"WABCDEFGHIJKLMNOPQRSTUV".get(usize::try_from(sum % 23).ok()?);
-    one_digit(matched.get(7) == expected)
+    let expected = check_character(sum, b"WABCDEFGHIJKLMNOPQRSTUV");
+    one_digit(matched.get(7).copied() == expected)
 }
 
 /// Number, date of birth and date of expiry have a check digit each, and one for all.
@@ -64,8 +64,7 @@ pub(crate) fn card_line(candidate: &Candidate<'_>) -> Option<i32> {
 
 /// Check digit of ICAO 9303.
 fn icao(text: &[u8]) -> u32 {
-    let weights = [7, 3, 1].iter().cycle();
-    text.iter().zip(weights).map(|(byte, weight)| value(*byte) * weight).sum::<u32>() % 10
+    weighted_values(text, &[7, 3, 1]) % 10
 }
 
 /// In the first ten digits one digit comes two or three times, in samples none does; ISO 7064
@@ -86,8 +85,7 @@ pub(crate) fn document(candidate: &Candidate<'_>) -> Option<i32> {
     let is_letter =
         |byte: &u8| !matches!(byte, b'A' | b'B' | b'D' | b'E' | b'I' | b'O' | b'Q' | b'S' | b'U');
     let starts = matches!(serial.first()?, b'L'..=b'P' | b'R' | b'T' | b'V'..=b'Y' | b'C' | b'F'..=b'H' | b'J' | b'K');
-    let sum: u32 = serial.iter().zip([7, 3, 1].iter().cycle()).map(|(b, w)| value(*b) * w).sum();
-    let is_checked = check.first().is_none_or(|check| value(*check) == sum % 10);
+    let is_checked = check.first().is_none_or(|check| value(*check) == icao(serial));
     let fits = starts && letters.clone().all(is_letter) && serial.iter().any(u8::is_ascii_digit);
     (fits && is_checked).then_some(if check.is_empty() { 0 } else { 4 })
 }
@@ -100,7 +98,7 @@ pub(crate) fn pension(candidate: &Candidate<'_>) -> Option<i32> {
     digits.splice(8..8, [place / 10, place % 10]);
     let (check, rest) = digits.split_last()?;
     let crosses = rest.iter().zip([2, 1, 2, 5, 7, 1, 2, 1, 2, 1, 2, 1]);
-    let sum: u32 = crosses.map(|(d, weight)| u32::from(*d) * weight).map(|p| p / 10 + p % 10).sum();
+    let sum: u32 = crosses.map(|(d, weight)| cross_sum(u32::from(*d) * weight)).sum();
     let day = part(&digits, 2, 4);
     let day = if day > 50 { day - 50 } else { day };
     let is_born = is_short_date(part(&digits, 6, 8), part(&digits, 4, 6), day);
@@ -169,15 +167,11 @@ pub(crate) fn luxembourg(candidate: &Candidate<'_>) -> Option<i32> {
 
 const LETTERS: &[u8; 23] = b"TRWAGMYFPDXBNJZSQVHLCKE";
 
-fn letter(number: u32) -> Option<u8> {
-    LETTERS.get(usize::try_from(number % 23).ok()?).copied()
-}
-
 /// The letter is the number's remainder by 23.
 pub(crate) fn dni(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let last = candidate.matched().last()?.to_ascii_uppercase();
-    let is_right = letter(part(&digits, 0, 8)) == Some(last);
+    let is_right = check_character(part(&digits, 0, 8), LETTERS) == Some(last);
     (varied(&digits) && is_right).then_some(4)
 }
 
@@ -187,7 +181,8 @@ pub(crate) fn nie(candidate: &Candidate<'_>) -> Option<i32> {
     let last = candidate.matched().last()?.to_ascii_uppercase();
     let before = u32::from(first.checked_sub(b'X').filter(|place| *place < 3)?);
     let digits = candidate.digits();
-    let is_right = letter(before * 10_000_000 + part(&digits, 0, 7)) == Some(last);
+    let number = before * 10_000_000 + part(&digits, 0, 7);
+    let is_right = check_character(number, LETTERS) == Some(last);
     (varied(&digits) && is_right).then_some(6)
 }
 
@@ -198,7 +193,7 @@ pub(crate) fn cif(candidate: &Candidate<'_>) -> Option<i32> {
     let digits = candidate.digits();
     let sum: u32 = (0..7)
         .map(|place| match (place % 2, at(&digits, place)) {
-            (0, digit) => digit * 2 / 10 + digit * 2 % 10,
+            (0, digit) => cross_sum(digit * 2),
             (_, digit) => digit,
         })
         .sum();
@@ -239,7 +234,7 @@ pub(crate) fn codice_fiscale(candidate: &Candidate<'_>) -> Option<i32> {
 /// Weights 7, 3, 1, 9, 7, 3, 1, 7, 3 over letters and digits.
 pub(crate) fn polish_card(candidate: &Candidate<'_>) -> Option<i32> {
     let alnum = candidate.matched().iter().filter(|byte| byte.is_ascii_alphanumeric());
-    let sum: u32 = alnum.zip([7, 3, 1, 9, 7, 3, 1, 7, 3]).map(|(b, w)| value(*b) * w).sum();
+    let sum = weighted_values(alnum.take(9), &[7, 3, 1, 9, 7, 3, 1, 7, 3]);
     one_digit(sum.is_multiple_of(10))
 }
 
@@ -312,8 +307,7 @@ pub(crate) fn hetu(candidate: &Candidate<'_>) -> Option<i32> {
     let sign = matched.get(6)?;
     let digits = candidate.digits();
     let is_born = is_short_date(part(&digits, 4, 6), part(&digits, 2, 4), part(&digits, 0, 2));
-    let number = part(&digits, 0, 9);
-    let check = b"0123456789ABCDEFHJKLMNPRSTUVWXY".get(usize::try_from(number % 31).ok()?);
+    let check = check_character(part(&digits, 0, 9), b"0123456789ABCDEFHJKLMNPRSTUVWXY");
     let is_sign = b"+-YXWVUABCDEF".contains(sign);
-    (is_born && is_sign && matched.last() == check).then_some(10)
+    (is_born && is_sign && matched.last().copied() == check).then_some(10)
 }

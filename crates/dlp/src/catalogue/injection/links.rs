@@ -4,7 +4,10 @@ use std::ops::Range;
 
 use super::passage::{Passage, sentence};
 use crate::{
-    catalogue::{detector::Candidate, lists::KNOWN_DATA},
+    catalogue::{
+        detector::Candidate,
+        lists::{EMBEDS, INTO_ADDRESS, KNOWN_DATA, KNOWN_TO_MODEL},
+    },
     text::window::Window,
 };
 
@@ -50,45 +53,9 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
             .map(|_| if is_image { 28 } else { 18 });
     }
     let passage = Passage::of(bytes);
-    let carried = passage.has(&[
-        "append",
-        "encode",
-        "exfiltrat",
-        "embed",
-        "render",
-        "put ",
-        "insert",
-        "include",
-    ]);
-    let known = passage.has(&[
-        "user's",
-        "conversation",
-        "chat",
-        "message",
-        "history",
-        "secret",
-        "password",
-        "credential",
-        "personal",
-        "sensitive",
-        "email",
-        "prompt",
-    ]);
+    let carried = passage.has(&EMBEDS);
+    let known = passage.has(&KNOWN_TO_MODEL);
     let address = passage.has(&["http://", "https://"]);
     let shown = passage.has(&["image", "url", "link", "query", "parameter", "?"]);
-    (carried
-        && known
-        && address
-        && shown
-        && passage.has(&[
-            "as a",
-            "as an",
-            "to http",
-            "to the url",
-            "in the url",
-            "into the url",
-            "?",
-            "at the end",
-        ]))
-    .then_some(24)
+    (carried && known && address && shown && passage.has(&INTO_ADDRESS)).then_some(24)
 }

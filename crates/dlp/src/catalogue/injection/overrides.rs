@@ -4,12 +4,16 @@ use std::ops::Range;
 
 use super::{
     classes,
-    passage::{Passage, Phrases, Word, any_in, is_quoted, sentence},
+    passage::{Passage, Word, any_in, is_quoted, phrases, sentence},
 };
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use crate::{
+    catalogue::{detector::Candidate, lists::OWN_PROMPT},
+    text::window::Window,
+};
 
-/// Words of those who write about such orders.
-static ABOUT: Phrases = Phrases::named("about");
+phrases! {
+    ABOUT QUOTED FREED TURNS TO_MODEL NEW
+}
 
 pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let range = sentence(text, &literal);
@@ -35,9 +39,6 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
     let quoted = if is_quoted(text, range) || passage.holds(&QUOTED) { 12 } else { 0 };
     (best > 0).then(|| best - about - quoted)
 }
-
-/// Orders that stand between signs that quote.
-static QUOTED: Phrases = Phrases::named("quoted");
 
 /// A verb of dropping, and soon behind it instructions, and which.
 fn dropped(words: &[Word<'_>]) -> i32 {
@@ -89,17 +90,6 @@ fn unspaced(passage: &Passage) -> i32 {
     if drops && earlier && instructions { 34 } else { 0 }
 }
 
-static FREED: Phrases = Phrases::named("freed");
-
-/// Words with which a change of role begins.
-static TURNS: Phrases = Phrases::named("turns");
-
-/// Words for a model and its answers.
-static TO_MODEL: Phrases = Phrases::named("to_model");
-
-/// Words that announce other instructions.
-static NEW: Phrases = Phrases::named("new");
-
 /// A change of role.
 fn persona(passage: &Passage) -> i32 {
     let is_turn = passage.holds(&TURNS);
@@ -128,14 +118,6 @@ fn persona(passage: &Passage) -> i32 {
 /// An order to tell the system prompt.
 fn told_prompt(passage: &Passage, words: &[Word<'_>]) -> i32 {
     let first = words.iter().take(4).any(|word| word.is(classes::TELLS));
-    let own = passage.has(&[
-        "your system prompt",
-        "your full system prompt",
-        "your entire system prompt",
-        "your initial prompt",
-        "the system prompt verbatim",
-        "your hidden prompt",
-        "system prompt and ",
-    ]);
+    let own = passage.has(&OWN_PROMPT);
     if first && own { 26 } else { 0 }
 }

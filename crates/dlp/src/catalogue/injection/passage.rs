@@ -186,6 +186,15 @@ pub(super) struct Phrases {
     pattern: OnceLock<Option<Regex>>,
 }
 
+/// Names lists of phrases for checks.
+macro_rules! phrases {
+    ($($name:ident)*) => {
+        $(static $name: $crate::catalogue::injection::passage::Phrases =
+            $crate::catalogue::injection::passage::Phrases::named(stringify!($name));)*
+    };
+}
+pub(super) use phrases;
+
 impl Phrases {
     pub(super) const fn named(name: &'static str) -> Self {
         Self { name, pattern: OnceLock::new() }

@@ -6,7 +6,7 @@ use regex::bytes::Regex;
 
 use super::{
     classes::{DENY, KEPT, MUST, RUN, SEND, STEAL, TAKE, TOOL_VERBS as CALLS, WHOLE},
-    passage::{Passage, Phrases, Word, any_in, sentences},
+    passage::{Passage, Phrases, Word, any_in, phrases, sentences},
 };
 use crate::{
     catalogue::detector::Candidate,
@@ -115,6 +115,11 @@ use Sort::{
     Parameter, Private, Quiet, Runs, Sends, Steals, Tagged, Takes, Tool,
 };
 
+phrases! {
+    TAKE_FOREIGN PRIVATE HOME PARAMETER OUTWARD QUIET TOOL AHEAD EVERYTHING EXCLUSIVE COMMAND MONEY ASSENT ANSWERS TAGGED
+    TELLING_WORDS
+}
+
 /// The sorts of words that a sentence has, a bit each.
 struct Sentence(u32);
 
@@ -214,28 +219,3 @@ fn has_mail(text: &str) -> bool {
             && after.is_ascii_alphanumeric()
     })
 }
-
-static TAKE_FOREIGN: Phrases = Phrases::named("take_foreign");
-
-/// Private data.
-static PRIVATE: Phrases = Phrases::named("private");
-
-/// Files of a person or a machine that no tool has to know.
-static HOME: Phrases = Phrases::named("home");
-static PARAMETER: Phrases = Phrases::named("parameter");
-static OUTWARD: Phrases = Phrases::named("outward");
-
-/// Words that leave the user out.
-static QUIET: Phrases = Phrases::named("quiet");
-static TOOL: Phrases = Phrases::named("tool");
-static AHEAD: Phrases = Phrases::named("ahead");
-static EVERYTHING: Phrases = Phrases::named("everything");
-static EXCLUSIVE: Phrases = Phrases::named("exclusive");
-static COMMAND: Phrases = Phrases::named("command");
-static MONEY: Phrases = Phrases::named("money");
-static ASSENT: Phrases = Phrases::named("assent");
-static ANSWERS: Phrases = Phrases::named("answers");
-
-/// Marks of orders that pretend to come from elsewhere.
-static TAGGED: Phrases = Phrases::named("tagged");
-static TELLING_WORDS: Phrases = Phrases::named("telling");

@@ -4,9 +4,16 @@ use std::ops::Range;
 
 use super::{
     classes,
-    passage::{Passage, PhraseSet, Phrases, any_in, orders, passage, phrase_set, sentence},
+    passage::{Passage, PhraseSet, any_in, orders, passage, phrase_set, phrases, sentence},
 };
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use crate::{
+    catalogue::{detector::Candidate, lists::ABOUT_ATTACKS},
+    text::window::Window,
+};
+
+phrases! {
+    SECRETS CARRIED TAKEN FIRST TOLD DENIED FOREIGN KEPT COPIED
+}
 
 pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usize>> {
     let wide = passage(text, &literal);
@@ -25,16 +32,6 @@ pub(crate) fn find(text: &Window<'_>, literal: Range<usize>) -> Option<Range<usi
 pub(crate) fn check(candidate: &Candidate<'_>) -> Option<i32> {
     weigh(&candidate.text, &candidate.range)
 }
-
-/// Places of secrets and of private talks.
-static SECRETS: Phrases = Phrases::named("secrets");
-
-/// Ways in which they are to travel.
-static CARRIED: Phrases = Phrases::named("carried");
-
-static TAKEN: Phrases = Phrases::named("taken");
-
-static FIRST: Phrases = Phrases::named("first");
 
 /// Words that press.
 static URGENT: PhraseSet = PhraseSet::new(|| phrase_set("urgent"));
@@ -81,23 +78,10 @@ fn weigh_once(text: &[u8], range: &Range<usize>) -> Option<i32> {
         + worth(carried && hidden > 0, 8)
         + worth(tagged && (carried || first || copied), 8)
         + worth(carried || copied, 3 * i32::try_from(urgent).unwrap_or_default());
-    let about = passage.has(&[
-        "prompt injection",
-        "tool poisoning",
-        "attacker",
-        "malicious",
-        "vulnerab",
-        "for example, an",
-        "exploit",
-    ]);
+    let about = passage.has(&ABOUT_ATTACKS);
     let bits = if about { bits - 14 } else { bits };
     (bits >= 20).then_some(bits)
 }
-
-static TOLD: Phrases = Phrases::named("told");
-
-/// Parts of denials.
-static DENIED: Phrases = Phrases::named("denied");
 
 /// Bits for words that say how something is kept from the user.
 fn concealed(passage: &Passage) -> i32 {
@@ -130,14 +114,5 @@ fn untold(passage: &Passage) -> i32 {
     }
     best
 }
-
-/// The same in other languages.
-static FOREIGN: Phrases = Phrases::named("foreign");
-
-/// Words that say that the user is to know nothing.
-static KEPT: Phrases = Phrases::named("kept");
-
-/// Words that send a second copy, or send elsewhere.
-static COPIED: Phrases = Phrases::named("copied");
 
 const ALWAYS: &[&str] = &["always", "must", "every", "all ", "whenever", "never", "regardless"];

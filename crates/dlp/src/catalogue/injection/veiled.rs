@@ -2,8 +2,15 @@
 
 use std::ops::Range;
 
-use super::passage::{Passage, Phrases, orders};
-use crate::{catalogue::detector::Candidate, text::window::Window};
+use super::passage::{Passage, orders, phrases};
+use crate::{
+    catalogue::{detector::Candidate, lists::SMUGGLED},
+    text::window::Window,
+};
+
+phrases! {
+    MODELS
+}
 
 /// Bytes of a hidden text that are read.
 const AHEAD: usize = 700;
@@ -63,9 +70,6 @@ fn tags(text: &[u8], literal: &Range<usize>) -> Option<Range<usize>> {
     (before + after > 6).then(|| literal.start - 4 * before..literal.end + 4 * after)
 }
 
-/// Words for the one who is meant.
-static MODELS: Phrases = Phrases::named("models");
-
 fn weigh(text: &Window<'_>, range: &Range<usize>) -> Option<i32> {
     let bytes = text.get(range.clone())?;
     if bytes.starts_with(&TAG) {
@@ -81,17 +85,7 @@ fn weigh_once(bytes: &[u8]) -> Option<i32> {
     match (meant, told) {
         (true, 2..) => Some(30),
         (true, 1) => Some(26),
-        (false, 3..)
-            if passage.has(&["you ", "your ", "user"])
-                && passage.has(&[
-                    "send ",
-                    "ignore",
-                    "reveal",
-                    "transfer",
-                    "forward",
-                    "exfiltrat",
-                ]) =>
-        {
+        (false, 3..) if passage.has(&["you ", "your ", "user"]) && passage.has(&SMUGGLED) => {
             Some(24)
         }
         (true | false, _) => None,

@@ -6,7 +6,7 @@ use clap::Args;
 use portcullis_app::{EventExplanation, Overrides, Workbench};
 use portcullis_core::{
     id::EventId,
-    policy::{Clause, Considered, Effect, NearMiss, Outcome, PolicySet},
+    policy::{Clause, Considered, NearMiss, Outcome, PolicySet},
 };
 use serde_json::json;
 
@@ -92,11 +92,7 @@ fn text(explanation: &EventExplanation) -> String {
 
 /// A policy, and a line for each of its clauses.
 fn considered(policy: &Considered) -> Vec<String> {
-    let effect = match policy.effect {
-        Effect::Permit => "permit",
-        Effect::Forbid => "forbid",
-    };
-    let status = policy.status.as_str();
+    let (status, effect) = (policy.status.as_str(), policy.effect.as_str());
     let head = format!("  {} ({status} {effect}): {}", policy.policy, outcome_word(policy.outcome));
     std::iter::once(head).chain(policy.clauses.iter().map(clause)).collect()
 }

@@ -1,14 +1,9 @@
 //! A tool that changes while people decide about a call of it.
 
-use portcullis_testkit::{McpServer, tool};
-use serde_json::json;
+use portcullis_testkit::tool;
 
 use super::{approver, decide, pending_approval};
-use crate::{
-    gateway,
-    given::{ENOUGH, until},
-    scene::{PENDING, check},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -34,8 +29,7 @@ async fn an_approval_is_of_the_tool_that_people_saw() {
     let shown = async || gateway.get(&who, "/v1/mcps/up:pay").await;
     until(shown, |it| it.at("/data/status") == "quarantined").await;
 
-    let held = invoke().await;
-    assert_eq!(held.at("/error/details/policy"), "tool-pinning", "{}", held.text);
+    has!(invoke().await, "/error/details/policy": "tool-pinning");
     let diff = gateway.admin(&["tool", "diff", "up:pay"]);
     let waiting = diff["waiting_version"].as_str().expect("a version");
     gateway.admin(&["tool", "accept", "up:pay", "--version", waiting]);

@@ -2,17 +2,12 @@
 //! asked a second time. With the Python SDK and `FastMCP`, which show the address again at once whenever
 //! they are asked.
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Principal, eventually, servers};
-use serde_json::{Value, json};
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
 
 use super::{asking_scene_with, decide};
 use crate::{
-    given::items,
     mcp::{clients::script, modern},
-    scene::{Scene, list},
+    prelude::*,
 };
 
 /// The longest that a client may take on a busy machine.

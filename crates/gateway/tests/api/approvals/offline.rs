@@ -1,11 +1,9 @@
 //! The script that needs no trust in our binary: an approval is bound to its call.
 
-use std::{fs, process::Command};
-
-use portcullis_testkit::Answer;
-use serde_json::{Value, json};
+use std::process::Command;
 
 use super::{asking_scene, decide, pending_approval};
+use crate::prelude::*;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/verify_audit.py");
 

@@ -1,13 +1,12 @@
 //! An official SDK client that opens addresses for its user.
 
-use std::time::Duration;
-
-use portcullis_testkit::servers;
-use serde_json::{Value, json};
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
 
 use super::asking_scene;
-use crate::mcp::clients::{node, script};
+use crate::{
+    mcp::clients::{node, script},
+    prelude::*,
+};
 
 /// The longest that a client may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

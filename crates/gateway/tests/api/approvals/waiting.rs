@@ -1,16 +1,7 @@
 //! `Prefer: wait=N`: the request is held until people decided.
 
-use std::time::Duration;
-
-use portcullis_testkit::Answer;
-use serde_json::json;
-use tokio::time::Instant;
-
-use super::{asking_scene, decide};
-use crate::{
-    given::{items, until},
-    scene::{PENDING, Scene},
-};
+use super::{asking_anew, asking_scene, decide};
+use crate::prelude::*;
 
 async fn patient(scene: &Scene, seconds: u32) -> Answer {
     let body = r#"{"input":{"amount":7}}"#;
@@ -19,7 +10,7 @@ async fn patient(scene: &Scene, seconds: u32) -> Answer {
 }
 
 /// Waits until there is an approval to decide about, and decides.
-async fn decided(scene: &Scene, admin: &portcullis_testkit::Principal, vote: &str) {
+async fn decided(scene: &Scene, admin: &Principal, vote: &str) {
     let listed = || scene.gateway.get(admin, "/v1/approvals?status=pending");
     let listed = until(listed, |it| !items(it).is_empty()).await;
     let id = items(&listed)[0]["id"].as_str().expect("an id");
@@ -27,43 +18,35 @@ async fn decided(scene: &Scene, admin: &portcullis_testkit::Principal, vote: &st
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_waits_is_given_the_result_once_it_is_approved() {
+async fn a_caller_who_waits_is_given_the_result_or_told_why_there_is_none() {
+    // A caller who waits is given the result once it is approved.
     let (scene, admin) = asking_scene().await;
 
     let (answer, ()) = tokio::join!(patient(&scene, 60), decided(&scene, &admin, "approve"));
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(answer.at("/result"), &json!({"amount": 7}));
+    has!(answer, 200, "/result": {"amount": 7});
     assert_eq!(scene.upstream.calls().len(), 1);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_waits_is_told_of_a_denial() {
-    let (scene, admin) = asking_scene().await;
+    // A caller who waits is told of a denial.
+    let (scene, admin) = asking_anew(scene);
 
     let (answer, ()) = tokio::join!(patient(&scene, 60), decided(&scene, &admin, "deny"));
 
-    assert_eq!(answer.status, 403, "{}", answer.text);
-    assert_eq!(answer.at("/error/details/approval/status"), "denied");
+    has!(answer, 403, "/error/details/approval/status": "denied");
     assert!(scene.upstream.calls().is_empty());
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_wait_ends_when_its_time_is_over() {
-    let (scene, admin) = asking_scene().await;
+    // A wait ends when its time is over.
+    let (scene, admin) = asking_anew(scene);
     let begun = Instant::now();
 
     let answer = patient(&scene, 1).await;
 
     scene.check(&answer, PENDING).await;
     assert!(begun.elapsed() >= Duration::from_secs(1));
-    let asking = scene.gateway.get(&admin, "/v1/policies/payouts").await;
-    assert_eq!(asking.at("/data/stats/decided"), 1, "{}", asking.text);
-}
+    has!(scene.gateway.get(&admin, "/v1/policies/payouts").await, "/data/stats/decided": 1);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_revoked_while_its_caller_waits_opens_nothing() {
-    let (scene, admin) = asking_scene().await;
+    // A token that is revoked while its caller waits opens nothing.
+    let (scene, admin) = asking_anew(scene);
     let revoked = async {
         until(|| scene.gateway.get(&admin, "/v1/approvals"), |it| !items(it).is_empty()).await;
         scene.gateway.delete(&scene.who, "/v1/auth/token").await.ok();

@@ -1,19 +1,13 @@
 //! `[audit.anchor]`: checkpoints in a file and with a witness, neither in the way of anything.
 
-use std::fs;
-
 use portcullis_core::audit::{
     checkpoint::Checkpoint,
     note::{KeyKind, SigningKey},
 };
-use portcullis_testkit::{Answer, Gateway, LogWitness, Principal, eventually};
-use tokio::time::Instant;
+use portcullis_testkit::LogWitness;
 
 use super::{Files, invoke, keys, size, verify};
-use crate::{
-    gateway,
-    given::{PATIENCE, failure, serve, until},
-};
+use crate::prelude::*;
 
 fn start(config: &str) -> (Gateway, Principal) {
     serve(gateway().sample().config(config))
@@ -43,7 +37,7 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     let sizes = || -> Vec<u64> {
         let text = fs::read_to_string(&file).unwrap_or_default();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-        let ours = lines.filter(|line: &serde_json::Value| line["log"] == origin.as_str());
+        let ours = lines.filter(|line: &Value| line["log"] == origin.as_str());
         ours.map(|line| line["size"].as_u64().unwrap()).collect()
     };
     let mut grown = Vec::new();
@@ -69,7 +63,7 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     let (code, told) = verify(&gateway, &export, key, &since);
 
     assert_eq!(code, 0, "{told}");
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
     assert!(told["continues"].as_u64() >= grown.last().copied(), "{told}");
     let after = sizes();
     assert!(after.starts_with(&before) && after.windows(2).all(|pair| pair[0] < pair[1]));
@@ -78,13 +72,13 @@ async fn checkpoints_are_appended_to_a_file_that_verification_takes() {
     let part = older.write("part.jsonl", &older.complete(0, last).await);
     let (code, told) = verify(&gateway, &part, key, &since);
     assert_eq!(code, 0, "{told}");
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
     assert!(told["continues"].as_u64() <= Some(older.checkpoint.size), "{told}");
     assert!(told["kept_beyond"].as_u64() > told["continues"].as_u64(), "{told}");
     // A line that another key signed counts for nothing.
     let thief = SigningKey::new(key.name(), KeyKind::Log, &[1; 32]).unwrap();
     let note = files.checkpoint.sign(&[&thief]).to_string();
-    let line = serde_json::json!({"note": note}).to_string();
+    let line = json!({"note": note}).to_string();
     let forged = super::files::write(&gateway.folder().join("forged.jsonl"), &line);
     let since = ["--since", forged.to_str().unwrap()];
     assert_eq!(verify(&gateway, &export, key, &since).0, 11);

@@ -1,10 +1,5 @@
 //! Exports made of what the API and the store hold, written to files to be tampered with.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use portcullis_core::{
     audit::{
         Plan,
@@ -16,10 +11,9 @@ use portcullis_core::{
     id::OrgId,
 };
 use portcullis_store::Store;
-use portcullis_testkit::{Gateway, Principal};
-use serde_json::{Value, json, value::RawValue};
+use serde_json::value::RawValue;
 
-use crate::given::store;
+use crate::prelude::*;
 
 /// A log, and files of it.
 pub(crate) struct Files {

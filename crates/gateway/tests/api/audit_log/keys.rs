@@ -1,15 +1,11 @@
 //! `portcullis audit key`: made at the first start, rotated with both valid, never lost in silence.
 
-use std::{fs, os::unix::fs::PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 
 use portcullis_core::audit::checkpoint::Checkpoint;
-use portcullis_testkit::{Gateway, Principal};
 
 use super::{invoke, keys, logged};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, run, until},
-};
+use crate::prelude::*;
 
 async fn signatures(gateway: &Gateway, who: &Principal) -> usize {
     let note = gateway.get(who, "/v1/audit/checkpoint").await.text;

@@ -1,7 +1,7 @@
 //! `portcullis audit verify` and `docs/verify_audit.py`: what holds, and with which code each
 //! manipulation is found. Both have to agree.
 
-use std::{fs::File, io::Write, path::Path};
+use std::{fs::File, io::Write};
 
 use flate2::{Compression, write::GzEncoder};
 use portcullis_core::audit::{
@@ -9,10 +9,9 @@ use portcullis_core::audit::{
     export::Trailer,
     note::{KeyKind, SigningKey, VerifierKey},
 };
-use portcullis_testkit::Gateway;
-use serde_json::json;
 
 use super::{Files, invoke, keys, live, logged, rewrite, verify, verify_in_python, write};
+use crate::prelude::*;
 
 /// Exit code of both verifiers for a file, which has to be the same.
 fn both(gateway: &Gateway, file: &Path, key: &VerifierKey, since: Option<&Path>) -> i32 {
@@ -39,7 +38,7 @@ async fn what_the_gateway_recorded_verifies() {
 
     let file = files.write("export.jsonl", &files.complete(2, 7).await);
     let (_, told) = verify(&gateway, &file, key, &["--json"]);
-    let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+    let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["verified"], true);
     assert_eq!((told["events"].as_u64(), told["values_unproven"].as_u64()), (Some(6), Some(0)));
     let packed = gateway.folder().join("export.jsonl.gz");
@@ -47,8 +46,8 @@ async fn what_the_gateway_recorded_verifies() {
     gzip.write_all(files.complete(0, last).await.concat().as_bytes()).unwrap();
     gzip.finish().unwrap();
     assert_eq!(both(&gateway, &packed, key, None), 0);
-    let whole = std::fs::read(&packed).unwrap();
-    std::fs::write(&packed, &whole[..whole.len() - 20]).unwrap();
+    let whole = fs::read(&packed).unwrap();
+    fs::write(&packed, &whole[..whole.len() - 20]).unwrap();
     assert_eq!(both(&gateway, &packed, key, None), 13);
 }
 
@@ -145,7 +144,7 @@ async fn a_log_is_held_against_the_checkpoint_that_was_kept() {
     assert_eq!(both(&gateway, &shown, key, Some(&kept)), 0);
 
     // A holder of the log's own key signs another history.
-    let seeds = std::fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
+    let seeds = fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
     let ring = portcullis_core::audit::keyring::Keyring::parse(&seeds).unwrap();
     let signers = ring.signers(key.name()).unwrap();
     let mut root = before.checkpoint.root;
@@ -179,7 +178,7 @@ async fn a_proof_and_a_checkpoint_are_verified_as_they_were_answered() {
     let (code, told) = verify(&gateway, &proof, key, &of_event);
     assert_eq!(code, 0, "{told}");
     assert_eq!(verify(&gateway, &proof, key, &[]).0, 1);
-    let mut edited = std::fs::read_to_string(&event).unwrap();
+    let mut edited = fs::read_to_string(&event).unwrap();
     edited = edited.replace("\"executed\":\"yes\"", "\"executed\":\"no\"");
     let edited = saved("edited.json", &edited);
     assert_eq!(verify(&gateway, &proof, key, &["--event", edited.to_str().unwrap()]).0, 10);
@@ -290,7 +289,7 @@ async fn a_filtered_export_shows_that_it_continues_what_was_kept() {
     gateway.admin(&[&command[..], &["proofs", "--since", &size, "-o", &path]].concat());
     assert_eq!(both(&gateway, &output, key, Some(&kept)), 0);
     let other = Checkpoint { root: [7; 32], ..before.checkpoint.clone() };
-    let seeds = std::fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
+    let seeds = fs::read_to_string(gateway.folder().join("audit-key")).unwrap();
     let ring = portcullis_core::audit::keyring::Keyring::parse(&seeds).unwrap();
     let fork = other.sign(&[&ring.signers(key.name()).unwrap()[0]]).to_string();
     let fork = write(&gateway.folder().join("fork.txt"), &fork);

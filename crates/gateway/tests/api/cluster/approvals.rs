@@ -1,17 +1,11 @@
 //! One approval on three nodes: asked for at one, decided at another, used once whatever dies.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::{Hostile, Principal, Script, eventually};
-use serde_json::json;
 use tokio::time::sleep;
 
 use super::{Trio, trio};
 use crate::{
     approvals::{POLICIES, approver, decide, pending_approval},
-    given::ENOUGH,
-    scene::{list, tool},
+    prelude::*,
 };
 
 /// Callers at once in a round.

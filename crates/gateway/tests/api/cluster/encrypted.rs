@@ -1,18 +1,10 @@
 //! The way to PostgreSQL under TLS.
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-};
+use std::env;
 
 use portcullis_testkit::PostgresServer;
-use serde_json::json;
 
-use crate::{
-    authority::Authority,
-    gateway,
-    given::{ALL_SCOPES, failure},
-};
+use crate::{authority::Authority, prelude::*};
 
 /// A server with a certificate for 127.0.0.1, and the file of its issuer.
 fn server(folder: &Path) -> (PostgresServer, PathBuf) {

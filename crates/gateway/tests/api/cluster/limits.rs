@@ -1,20 +1,9 @@
 //! Limits that nodes count together: exact, shown right, and never open.
 
-use std::time::Duration;
-
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Builder, Condition, Principal, RedisServer, Wire};
-use reqwest::Method;
-use serde_json::json;
+use portcullis_testkit::{Condition, Wire};
 
 use super::{Trio, trio};
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, count, items, org_with_time_left,
-        plan, until,
-    },
-};
+use crate::prelude::*;
 
 async fn calls(trio: &Trio, who: &Principal, number: usize) -> Vec<Answer> {
     let note = json!({"title": "a", "text": "b"});
@@ -44,8 +33,7 @@ async fn three_nodes_together_let_pass_exactly_what_the_plan_allows() {
     let resets: Vec<&str> = asked.iter().map(|it| it.header("x-ratelimit-reset")).collect();
     assert!(resets.windows(2).all(|pair| pair[0] == pair[1]), "one window: {resets:?}");
     let limited = called.iter().find(|answer| answer.status == 429).unwrap();
-    assert_eq!(limited.at("/error/details/resource"), "invocations");
-    assert_eq!(limited.at("/error/details/executed"), "no");
+    has!(limited, "/error/details/resource": "invocations", "/error/details/executed": "no");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,8 +125,7 @@ async fn without_its_counters_a_node_refuses_and_recovers_by_itself() {
 
 /// Fails unless it says that limits cannot be counted, and when to come back.
 fn assert_uncounted(answer: &Answer) {
-    assert_eq!(answer.refusal(), (503, "unavailable"), "{answer:?}");
-    assert_eq!(answer.at("/error/details/reason"), "limits");
+    has!(answer, 503 "unavailable", "/error/details/reason": "limits");
     assert_framed(answer, "uncounted");
     assert!(answer.header("retry-after").parse::<u32>().unwrap() > 0);
 }
@@ -166,8 +153,7 @@ async fn counters_that_answer_late_are_waited_for_as_long_as_is_set() {
     assert_eq!(over_mcp.status, 503, "{over_mcp:?}");
     assert_framed(&over_mcp, "uncounted over MCP");
     let input = json!({"title": "a", "text": "b"});
-    let called = patient.invoke(&in_patience, "sample:create_note", input).await;
-    assert_eq!(called.status, 200, "{called:?}");
+    patient.invoke(&in_patience, "sample:create_note", input).await.ok();
     assert_eq!(patient.get(&in_patience, "/v1/mcps").await.status, 200);
     wire.set(Condition::Whole);
     until(|| hasty.get(&in_haste, "/v1/mcps"), |answer| answer.status == 200).await;

@@ -1,14 +1,7 @@
 //! Nodes that may take part, and the fate of those that die.
 
-use portcullis_testkit::{Hostile, PostgresDatabase, RedisServer, Script};
-use serde_json::{Value, json};
-
 use super::{Common, trio};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, failure, items, until},
-    scene::tool,
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_node_of_the_same_name_is_refused_and_told_what_to_do() {

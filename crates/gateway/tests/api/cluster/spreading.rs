@@ -1,18 +1,10 @@
 //! Changes on one node, and their propagation to the others.
 
-use std::{collections::BTreeSet, time::Duration};
-
-use futures_util::future::join_all;
-use portcullis_testkit::{
-    Answer, Builder, CLIENT_SECRET, Condition, Gateway, Habits, Principal, Saas, eventually,
-};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::time::Instant;
+use portcullis_testkit::{CLIENT_SECRET, Condition};
 
 use super::{PUBLIC, trio};
 use crate::{
-    given::{ALL_SCOPES, ENOUGH, members, until},
+    prelude::*,
     v1::connect::{USER, code_on, come_back, connect, text},
 };
 

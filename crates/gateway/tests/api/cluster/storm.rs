@@ -2,29 +2,18 @@
 //! answered is lost, and the log verifies.
 
 use std::{
-    collections::BTreeSet,
     env,
     net::SocketAddr,
     sync::{
-        Arc, Mutex,
+        Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::Duration,
 };
 
-use portcullis_testkit::{
-    Condition, Gateway, Hostile, LoadBalancer, PostgresServer, Principal, RedisServer, Script,
-    Wire, eventually,
-};
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use portcullis_testkit::{Condition, LoadBalancer, PostgresServer, Wire};
 
 use super::Common;
-use crate::{
-    audit_log::keys,
-    given::{ALL_SCOPES, ENOUGH, until},
-    scene::tool,
-};
+use crate::{audit_log::keys, prelude::*};
 
 /// Number of rounds in which everything fails once; set by `PORTCULLIS_TEST_CLUSTER_ROUNDS`.
 const ROUNDS: u32 = 1;
@@ -207,7 +196,7 @@ impl Storm {
     /// Fails unless the file proves itself.
     fn verify(&self, name: &str, file: &str) {
         let path = self.nodes[0].folder().join(name);
-        std::fs::write(&path, file).unwrap();
+        fs::write(&path, file).unwrap();
         let keys = keys(&self.nodes[0], &self.who.org);
         let path = path.to_string_lossy();
         let key = keys[0].to_string();

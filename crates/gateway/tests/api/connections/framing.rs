@@ -1,12 +1,6 @@
 //! HTTP/1 that can be read in two ways: a proxy in front would see other requests than the gateway.
 
-use portcullis_testkit::{Gateway, Principal};
-use tokio::io::AsyncWriteExt;
-
-use crate::{
-    gateway,
-    given::{connect, exchange, rest, serve},
-};
+use crate::prelude::*;
 
 const GOOD: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 /// A request that must not be answered where it is smuggled, and closes where it is one of its own.
@@ -124,7 +118,9 @@ async fn a_head_that_can_be_read_in_two_ways_is_answered_400_and_nothing_behind_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_can_be_read_in_two_ways_calls_nothing_and_ends_the_connection() {
+async fn a_body_that_can_be_read_in_two_ways_calls_nothing_and_requests_by_the_rules_are_answered()
+{
+    // A body that can be read in two ways calls nothing and ends the connection.
     let (gateway, who) = serve(gateway().sample());
     let head = format!("{}transfer-encoding: chunked\r\n\r\n", call(&who));
 
@@ -139,11 +135,9 @@ async fn a_body_that_can_be_read_in_two_ways_calls_nothing_and_ends_the_connecti
     let unread = "POST /v1/mcps HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n";
     let unread = format!("{unread}5\nhello\r\n0\r\n\r\n{NEXT}");
     assert_eq!(statuses(&exchange(&gateway, unread.as_bytes()).await), ["401"]);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn requests_that_are_framed_by_the_rules_are_answered_one_after_the_other() {
-    let (gateway, who) = serve(gateway().sample());
+    // Requests that are framed by the rules are answered one after the other.
+    let who = tenant(&gateway);
     let sized = format!("content-length: {}\r\n\r\n{BODY}", BODY.len());
     let chunked = format!("22\r\n{BODY}\r\n0\r\n\r\n");
     let good = [

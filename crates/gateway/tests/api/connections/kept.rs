@@ -1,19 +1,12 @@
 //! Connections that clients use again after a refusal.
 
-use std::time::Duration;
-
 use futures_util::{StreamExt, stream};
-use portcullis_testkit::Gateway;
 use tokio::{
-    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    io::{AsyncBufReadExt, BufReader},
     net::tcp::OwnedReadHalf,
-    time::timeout,
 };
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, PATIENCE, connect, exchange, plan, serve},
-};
+use crate::prelude::*;
 
 const INVOKE: &str = "/v1/mcps/sample:create_note/invoke";
 const NEXT: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";

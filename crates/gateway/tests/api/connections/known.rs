@@ -1,13 +1,7 @@
 //! Bodies of callers whose org is known: `POST /scim/v2/Groups` has the largest.
 
-use reqwest::Method;
-use tokio::{task::JoinSet, time::timeout};
-
 use super::strangers::status_of_unfinished;
-use crate::{
-    gateway,
-    given::{ENOUGH, PATIENCE},
-};
+use crate::prelude::*;
 
 /// Bodies that an org holds, and those of them for which there is room: 4 MiB each of its 64 MiB.
 const HELD: usize = 32;

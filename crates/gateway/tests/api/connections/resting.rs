@@ -1,18 +1,9 @@
 //! Connections that rest between requests.
 
-use std::time::Duration;
-
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpSocket, TcpStream},
-    time::{sleep, timeout},
-};
+use tokio::{net::TcpSocket, time::sleep};
 
 use super::IMPATIENT;
-use crate::{
-    gateway,
-    given::{PATIENCE, connect, rest},
-};
+use crate::prelude::*;
 
 const PROBE: &[u8] = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 /// Time that a connection rests.
@@ -34,7 +25,8 @@ async fn answered(stream: &mut (impl AsyncReadExt + Unpin), count: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_after_a_rest_is_answered_however_it_comes() {
+async fn a_request_after_a_rest_and_a_slow_reader_are_answered_whole() {
+    // A request after a rest is answered however it comes.
     let gateway = gateway().start();
     let mut stream = connect(&gateway).await;
 
@@ -51,10 +43,27 @@ async fn a_request_after_a_rest_is_answered_however_it_comes() {
     sleep(A_WHILE).await;
     stream.write_all(&PROBE.repeat(3)).await.unwrap();
     answered(&mut stream, 3).await;
+
+    // A client that reads slowly gets the whole answer.
+    let address = gateway.url().replace("http://", "").parse().unwrap();
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(4096).unwrap();
+    let mut stream = socket.connect(address).await.unwrap();
+    let request = b"GET /openapi.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    stream.write_all(request).await.unwrap();
+    sleep(A_WHILE).await;
+
+    let answer = rest(&mut stream).await;
+
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
+    assert!(body.len() > 100_000, "{} bytes stall nobody", body.len());
+    assert_eq!(length, body.len().to_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_drips_after_an_answer_is_cut_off() {
+async fn a_head_that_drips_after_an_answer_is_cut_off_and_a_rest_gives_no_more_time() {
+    // A head that drips after an answer is cut off.
     let gateway = gateway().config(IMPATIENT).start();
     let mut stream = connect(&gateway).await;
     stream.write_all(PROBE).await.unwrap();
@@ -68,11 +77,8 @@ async fn a_head_that_drips_after_an_answer_is_cut_off() {
     };
 
     timeout(PATIENCE, dripping).await.expect("a connection that ends");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_rest_does_not_give_the_next_head_more_time() {
-    let gateway = gateway().config(IMPATIENT).start();
+    // A rest does not give the next head more time.
     let mut stream = connect(&gateway).await;
     stream.write_all(PROBE).await.unwrap();
     answered(&mut stream, 1).await;
@@ -103,23 +109,4 @@ async fn a_body_that_nobody_reads_is_no_request_later() {
 
     let read = String::from_utf8_lossy(&read);
     assert_eq!(read.matches("HTTP/1.1 200 ").count(), 1, "the body was taken for requests");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_reads_slowly_gets_the_whole_answer() {
-    let gateway = gateway().start();
-    let address = gateway.url().replace("http://", "").parse().unwrap();
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_recv_buffer_size(4096).unwrap();
-    let mut stream = socket.connect(address).await.unwrap();
-    let request = b"GET /openapi.json HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
-    sleep(A_WHILE).await;
-
-    let answer = rest(&mut stream).await;
-
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap();
-    assert!(body.len() > 100_000, "{} bytes stall nobody", body.len());
-    assert_eq!(length, body.len().to_string());
 }

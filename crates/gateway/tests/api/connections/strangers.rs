@@ -1,25 +1,11 @@
 //! Bodies of callers of whom nothing is known yet.
 
-use std::{convert::Infallible, time::Duration};
+use std::convert::Infallible;
 
-use futures_util::{StreamExt, future::join_all, stream};
-use portcullis_testkit::{Answer, Gateway, eventually};
-use reqwest::{
-    Method,
-    header::{HeaderMap, HeaderValue},
-};
-use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-    task::JoinSet,
-    time::{Instant, timeout},
-};
+use futures_util::{StreamExt, stream};
+use reqwest::header::{HeaderMap, HeaderValue};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, PATIENCE, connect, exchange, now, resident, rest, serve},
-};
+use crate::prelude::*;
 
 /// Connections of the attack, and requests on each.
 const CONNECTIONS: usize = 20;
@@ -96,12 +82,11 @@ async fn a_source_has_a_share_of_the_budget_and_others_have_the_rest() {
         gateway.send(request.header("x-forwarded-for", source).body("{}"))
     };
 
-    let refused = crate::given::until(|| body("203.0.113.7"), |it| it.status == 503).await;
-    let other = body("203.0.113.8").await;
+    let refused = until(|| body("203.0.113.7"), |it| it.status == 503).await;
+    has!(body("203.0.113.8").await, 401 "missing_token");
 
     assert_eq!(refused.at("/error/details/reason"), "overloaded");
     assert!(!refused.header("retry-after").is_empty());
-    assert_eq!(other.refusal(), (401, "missing_token"));
     assert_eq!(gateway.send(gateway.request(Method::GET, "/readyz")).await.status, 200);
 }
 
@@ -124,10 +109,9 @@ async fn eight_greedy_sources_leave_room_for_the_small_body_of_a_ninth() {
 
     let refused = timeout(PATIENCE, bodies.join_next()).await.unwrap().unwrap().unwrap();
     let ninth = gateway.request(Method::POST, "/v1/auth/token").body("{}");
-    let ninth = gateway.send(ninth.header("x-forwarded-for", "203.0.113.9")).await;
+    has!(gateway.send(ninth.header("x-forwarded-for", "203.0.113.9")).await, 401 "missing_token");
 
     assert_eq!(refused, 503, "of 8 MiB something is left for others");
-    assert_eq!(ninth.refusal(), (401, "missing_token"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +141,7 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
         tokio::task::yield_now().await;
     }
     let bad = "203.0.113.7";
-    let from = |request: reqwest::RequestBuilder| request.header("x-forwarded-for", bad);
+    let from = |request: RequestBuilder| request.header("x-forwarded-for", bad);
     let ask = || from(gateway.request(Method::POST, "/v1/auth/token")).body("{}");
     join_all((0..60).map(|_| gateway.send(from(gateway.request(Method::GET, "/v1/mcps"))))).await;
 
@@ -166,11 +150,10 @@ async fn a_source_whose_bucket_is_empty_is_refused_before_its_body() {
     let answers: Vec<Answer> = tries.buffer_unordered(50).collect().await;
     let head = post("/v1/auth/token", bad, "content-length: 100\r\n");
     let unread = exchange(&gateway, head.as_bytes()).await;
-    let known = gateway.send(ask().bearer_auth(&who.token)).await;
+    gateway.send(ask().bearer_auth(&who.token)).await.ok();
 
     assert!(answers.iter().all(|it| it.status == 429), "{answers:?}");
     assert!(unread.starts_with("HTTP/1.1 429 "), "{unread}");
-    assert_eq!(known.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

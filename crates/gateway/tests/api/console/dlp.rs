@@ -5,7 +5,8 @@ use super::{Site, hidden};
 const TOKEN: &str = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pasted_text_is_shown_with_findings_and_masks_and_is_in_no_event() {
+async fn a_pasted_text_is_shown_with_findings_and_masks_up_to_a_size() {
+    // A pasted text is shown with findings and masks and is in no event.
     let site = Site::start().await;
     let admin = site.browser("Ada", "admin").await;
     let member = site.browser("Mia", "member").await;
@@ -38,13 +39,8 @@ async fn a_pasted_text_is_shown_with_findings_and_masks_and_is_in_no_event() {
     assert_eq!(admin.submit("/console/dlp", &fields).await.status, 400);
     let fields = [("form_token", &*stolen), ("text", TOKEN)];
     assert_eq!(member.submit("/console/dlp", &fields).await.status, 403);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_text_that_is_too_large_is_refused_on_a_page() {
-    let site = Site::start().await;
-    let admin = site.browser("Ada", "admin").await;
-    let token = hidden(&admin.open("/console/dlp").await, "form_token");
+    // A text that is too large is refused on a page.
     let crowded = format!("{TOKEN} ").repeat(500);
     let many = format!("[{}1]", format!("\"{TOKEN}\",").repeat(500));
     let large = "x".repeat(1 << 20);

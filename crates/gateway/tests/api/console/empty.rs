@@ -1,9 +1,7 @@
 //! The pages of an org with nothing in it: each says what to do next.
 
-use portcullis_testkit::Hostile;
-
 use super::Site;
-use crate::{gateway, given::ENOUGH};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_pages_of_an_empty_org_say_what_to_do_next() {

@@ -1,13 +1,9 @@
 //! The pages in Chromium, on an org whose texts are hostile.
 
-use std::process::Stdio;
-
-use portcullis_testkit::{Hostile, Script, servers};
-use serde_json::{Value, json};
 use tokio::process::Command;
 
 use super::{PAGES, POLICIES, Site, hidden, link};
-use crate::{gateway, given::ENOUGH, scene::tool};
+use crate::prelude::*;
 
 const MARKUP: &str = "</pre></textarea><script>alert(1)</script>\"><img src=x onerror=alert(1)>";
 /// Bidi overrides, zero width and tag characters: definitions with them are left out, approvals denied.

@@ -1,12 +1,11 @@
 //! Tools tried from their pages: `POST /console/tools/{id}`, `POST /console/providers/{id}/test`.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
-use portcullis_testkit::{CLIENT_SECRET, Habits, Hostile, Saas, Script, servers};
-use serde_json::{Value, json};
+use portcullis_testkit::CLIENT_SECRET;
 
 use super::{POLICIES, Site, hidden, link, looks::run_browser};
-use crate::{gateway, given::ENOUGH, scene::tool, v1::connect::come_back};
+use crate::{prelude::*, v1::connect::come_back};
 
 /// The text of the first block of code after a heading, with its entities read.
 fn block(page: &str, heading: &str) -> String {
@@ -66,7 +65,8 @@ async fn a_form_of_several_shapes_makes_the_call() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_lines_for_programs_make_the_same_call() {
+async fn the_lines_for_programs_make_the_same_call_and_clients_are_given_settings() {
+    // The lines for programs make the same call.
     let site = Site::start().await;
     let browser = site.browser("Ada", "admin").await;
     let agent = site.gateway.service(&site.org, "mcps:read mcps:invoke");
@@ -101,6 +101,21 @@ async fn the_lines_for_programs_make_the_same_call() {
         let sent: Value = serde_json::from_str(&call.arguments()).unwrap();
         assert_eq!(sent, input);
     }
+
+    // Clients are given settings and links.
+    let site = site.anew();
+    let page = site.browser("Mia", "member").await.open("/console/clients").await;
+
+    for shown in [
+        "Claude Code",
+        "cursor://anysphere.cursor-deeplink/mcp/install?name=portcullis",
+        "vscode:mcp/install?",
+    ] {
+        assert!(page.text.contains(shown), "{shown}: {}", page.text);
+    }
+    assert!(page.text.contains(&format!("{}/mcp", site.gateway.url())), "{}", page.text);
+    assert!(!page.text.contains("PORTCULLIS_TOKEN"), "clients log people in here: {}", page.text);
+    assert_eq!(link(&page, "vscode:").matches(' ').count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -134,8 +149,7 @@ async fn a_call_goes_on_when_its_connection_is_made() {
     };
 
     let page = come_back_from(&connecting(&[]).await.text, "octocat").await;
-    let confirmed = connecting(&[("confirm", &hidden(&page, "confirm"))]).await;
-    assert_eq!(confirmed.status, 303, "{}", confirmed.text);
+    has!(connecting(&[("confirm", &hidden(&page, "confirm"))]).await, 303);
     let list = browser.open("/console/providers").await;
     assert!(!list.text.contains("Not connected yet"), "{}", list.text);
     let id = link_of_test(&list.text);
@@ -153,9 +167,8 @@ async fn a_call_goes_on_when_its_connection_is_made() {
     let calls = saas.calls().len();
     let page = come_back_from(&connecting(&[]).await.text, "hubot").await;
     let waiting = [("confirm", &*hidden(&page, "confirm")), ("tool", "saas:whoami"), ("raw", "{}")];
-    let answer = connecting(&waiting).await;
+    let answer = connecting(&waiting).await.ok();
 
-    assert_eq!(answer.status, 200, "{}", answer.text);
     let (_, shown) = answer.text.split_once("<section").expect("an answer");
     assert!(shown.contains("hubot"), "{shown}");
     assert_eq!(saas.calls().len(), calls + 1, "once");
@@ -202,21 +215,4 @@ async fn in_a_browser_the_json_stays_in_step_and_an_approved_call_goes_on() {
     let sent: Value = serde_json::from_str(&calls[0].arguments()).unwrap();
     let parts = json!([{"name": "b", "sizes": [1, 2.5]}, {"name": "c"}]);
     assert_eq!(sent, json!({"text": "two\nlines", "count": 12, "to": 7, "parts": parts}));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn clients_are_given_settings_and_links() {
-    let site = Site::start().await;
-    let page = site.browser("Mia", "member").await.open("/console/clients").await;
-
-    for shown in [
-        "Claude Code",
-        "cursor://anysphere.cursor-deeplink/mcp/install?name=portcullis",
-        "vscode:mcp/install?",
-    ] {
-        assert!(page.text.contains(shown), "{shown}: {}", page.text);
-    }
-    assert!(page.text.contains(&format!("{}/mcp", site.gateway.url())), "{}", page.text);
-    assert!(!page.text.contains("PORTCULLIS_TOKEN"), "clients log people in here: {}", page.text);
-    assert_eq!(link(&page, "vscode:").matches(' ').count(), 0);
 }

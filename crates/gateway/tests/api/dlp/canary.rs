@@ -1,19 +1,10 @@
 //! Whatever is found stays nowhere: the whole product runs with canaries in every place that a
 //! caller, a tool, a server or an operator can fill, and then everything it wrote is searched.
 
-use std::{fs, path::Path};
-
-use portcullis_testkit::{Answer, Script};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{
     CARD, EMAIL, MASK_EMAIL, TOKEN, assert_absent, assert_absent_of, assert_clean, base64, leaky,
 };
-use crate::{
-    given::ALL_SCOPES,
-    scene::{Scene, giving, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// The key that the provider gets, which the operator keeps in a variable.
 const PROVIDER_KEY: &str = concat!("sk_live_", "CanaryF4k3F4k3F4k3F4k3F4k3");
@@ -126,12 +117,9 @@ async fn no_found_value_stays_anywhere() {
     let scene = canaries().await;
 
     let mut answers = call_all(&scene).await;
-    let own = scene.invoke("own", json!({})).await;
-    assert_eq!(own.at("/result/note"), "use [REDACTED:portcullis_token]");
-    let sent = scene.invoke("echo", json!({"note": OWN})).await;
-    assert_eq!(sent.at("/governance/dlp_result"), "blocked", "{}", sent.text);
-    let lone = scene.invoke("lone", json!({})).await;
-    assert_eq!(lone.at("/governance/dlp_result"), "flagged", "{}", lone.text);
+    has!(scene.invoke("own", json!({})).await, "/result/note": "use [REDACTED:portcullis_token]");
+    has!(scene.invoke("echo", json!({"note": OWN})).await, "/governance/dlp_result": "blocked");
+    has!(scene.invoke("lone", json!({})).await, "/governance/dlp_result": "flagged");
     answers.extend(look_back(&scene).await);
     // A secret in the place of a tool's name: only its caller is told this path.
     scene.invoke(TOKEN, json!({})).await;
@@ -176,7 +164,7 @@ fn assert_files_clean(scene: &Scene, own: &[&str]) {
     }
 }
 
-fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
         if path.is_dir() { collect(&path, files) } else { files.push(path) }

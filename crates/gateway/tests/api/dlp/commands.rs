@@ -1,16 +1,9 @@
 //! `portcullis dlp scan` and `portcullis dlp test`.
 
-use std::{fs, io::Write, process::Stdio};
-
-use portcullis_testkit::{Gateway, Script};
-use serde_json::{Value, json};
+use std::io::Write;
 
 use super::{CARD, EMAIL, TOKEN, findings};
-use crate::{
-    gateway,
-    given::run,
-    scene::{SUCCESS, scene, tool},
-};
+use crate::prelude::*;
 
 /// Exit code and output of a command, which must not panic nor show a match.
 async fn code_and_text(gateway: &Gateway, command: &[&str]) -> (i32, String) {
@@ -37,7 +30,8 @@ fn file(gateway: &Gateway, name: &str, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
+async fn a_scan_of_a_text_of_any_size_says_what_it_finds_once() {
+    // A scan says what it finds and its exit code says whether.
     let gateway = gateway().config("[dlp.limits]\nmax_bytes = 20000").prepare();
     let clean = file(&gateway, "clean.json", r#"{"a": ["nothing", 1]}"#);
     let dirty = json!({ "a": [TOKEN], "b": { "card": CARD } }).to_string();
@@ -64,18 +58,8 @@ async fn a_scan_says_what_it_finds_and_its_exit_code_says_whether() {
     for (unscannable, wanted) in [(&*binary, "UTF-8"), ("/nowhere", "/nowhere")] {
         said(&gateway, &["scan", unscannable], 2, wanted).await;
     }
-}
 
-/// The JSON that a scan prints, and its exit code.
-async fn scanned(gateway: &Gateway, arguments: &[&str]) -> (i32, Value) {
-    let (code, shown) =
-        code_and_text(gateway, &[&["dlp", "scan", "--json"], arguments].concat()).await;
-    (code, serde_json::from_str(shown.lines().next().unwrap()).unwrap())
-}
-
-#[tokio::test]
-async fn a_text_of_any_size_is_scanned_in_windows_and_a_match_is_told_once() {
-    let gateway = gateway().config("[dlp.limits]\nmax_bytes = 20000").prepare();
+    // A text of any size is scanned in windows and a match is told once.
     // Lines of 31 bytes, so that the bounds of windows fall at every place of a match.
     let text = format!("mail {EMAIL:>25}\n").repeat(10_000);
     let text = file(&gateway, "large.txt", &text);
@@ -93,8 +77,16 @@ async fn a_text_of_any_size_is_scanned_in_windows_and_a_match_is_told_once() {
     }
 }
 
+/// The JSON that a scan prints, and its exit code.
+async fn scanned(gateway: &Gateway, arguments: &[&str]) -> (i32, Value) {
+    let (code, shown) =
+        code_and_text(gateway, &[&["dlp", "scan", "--json"], arguments].concat()).await;
+    (code, serde_json::from_str(shown.lines().next().unwrap()).unwrap())
+}
+
 #[tokio::test]
-async fn json_has_spans_in_its_strings_and_json_lines_have_lines() {
+async fn json_lines_and_standard_input_are_scanned_too() {
+    // Json has spans in its strings and json lines have lines.
     let gateway = gateway().prepare();
     let whole = file(&gateway, "whole", &json!({ "a": format!("to {EMAIL}") }).to_string());
     let lines = format!("{{\"a\": 1}}\n\n{{\"a\": \"{EMAIL}\"}}\n");
@@ -110,6 +102,23 @@ async fn json_has_spans_in_its_strings_and_json_lines_have_lines() {
     assert_eq!((code, &finding["path"], &finding["line"]), (1, &json!("/a"), &json!(3)));
     let (_, shown) = code_and_text(&gateway, &["dlp", "scan", &lines]).await;
     assert!(shown.contains("LINE") && shown.contains("/a"), "{shown}");
+
+    // Standard input is scanned too.
+    let config = gateway.config_file();
+    let mut scan = gateway
+        .command()
+        .args(["dlp", "scan", "-", "--config"])
+        .arg(config)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+
+    scan.stdin.take().unwrap().write_all(CARD.as_bytes()).unwrap();
+
+    let output = scan.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("credit_card"));
 }
 
 #[tokio::test]
@@ -135,26 +144,6 @@ async fn json_that_cannot_be_read_is_said_to_be_so() {
 
     let (code, shown) = scanned(&gateway, &[&broken, "--format", "text"]).await;
     assert_eq!((code, &shown["findings"][0]["lines"]), (1, &json!([1])));
-}
-
-#[test]
-fn standard_input_is_scanned_too() {
-    let gateway = gateway().prepare();
-    let config = gateway.config_file();
-    let mut scan = gateway
-        .command()
-        .args(["dlp", "scan", "-", "--config"])
-        .arg(config)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-
-    scan.stdin.take().unwrap().write_all(CARD.as_bytes()).unwrap();
-
-    let output = scan.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stdout).contains("credit_card"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,23 +1,12 @@
 //! DLP as an operator sets it up: reloading, masks, a detector outside, media, definitions.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::{Router, routing::post};
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
 use super::{CARD, EMAIL, TOKEN, WITHHELD, findings};
-use crate::{
-    given::{ENOUGH, items, run, until},
-    scene::{DENIED, SUCCESS, Scene, giving, scene, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 const STAFF: &str = "[[dlp.custom]]\nname = \"staff_number\"\ncategory = \"national_id\"\n\
                      pattern = \"EMP-[0-9]{6}\"\nliterals = [\"EMP-\"]\n\
@@ -95,11 +84,10 @@ async fn settings_that_need_a_restart_are_named_and_the_dlp_settings_stay() {
     let named =
         replace_config(&scene, &format!("{before}\n{added}"), "changed and needs a restart: ");
     let _ = scene.gateway.wait_for_log(SAME);
-    let changed = checked(&scene).await;
+    has!(checked(&scene).await, "/needing_restart": ["providers.second"]);
     replace_config(&scene, &before, SAME);
 
     assert_eq!(named.trim(), "providers.second");
-    assert_eq!(changed["needing_restart"], json!(["providers.second"]));
     assert_eq!(checked(&scene).await["needing_restart"], json!([]));
 }
 
@@ -206,8 +194,7 @@ async fn instructions_in_a_result_are_flagged_and_withheld_by_policy() {
     let masked = masking.invoke("reviews", json!({})).await;
 
     let event = flagging.check(&flagged, SUCCESS).await;
-    assert_eq!(flagged.at("/result/review"), review);
-    assert_eq!(flagged.at("/governance/dlp_result"), "flagged");
+    has!(flagged, "/result/review": review, "/governance/dlp_result": "flagged");
     let found = findings(&event, "output");
     assert!(found.contains(&["instruction_override", "/review", "flag"]), "{found:?}");
     forbidding.check(&withheld, WITHHELD).await;
@@ -231,8 +218,7 @@ async fn what_a_server_says_of_its_tools_is_masked_or_left_out() {
         until(|| scene.gateway.get(&scene.who, "/v1/mcps"), |it| !items(it).is_empty()).await;
 
     let [only] = items(&listed).as_slice() else { panic!("{}", listed.text) };
-    assert_eq!(only["id"], "up:chatty");
-    assert_eq!(only["description"], "Use [REDACTED:github_token] to call.");
+    has!(only, "/id": "up:chatty", "/description": "Use [REDACTED:github_token] to call.");
     assert!(!scene.gateway.log().contains(TOKEN));
     assert!(scene.gateway.log().contains("DLP finds `github_token`"), "{}", scene.gateway.log());
 }

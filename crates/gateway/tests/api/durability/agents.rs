@@ -2,14 +2,9 @@
 
 use std::collections::HashSet;
 
-use portcullis_testkit::{Gateway, Hostile, Principal, Script};
-use serde_json::json;
-
 use crate::{
-    gateway,
-    given::{OPEN_INTENTS, serve_as},
     mcp::{modern, progress::message_of},
-    scene::tool,
+    prelude::*,
 };
 
 const ROUNDS: usize = 6;
@@ -52,7 +47,7 @@ async fn nothing_is_answered_over_mcp_without_its_event_however_often_the_node_d
     for round in 0..ROUNDS {
         let target = upstream.calls().len() + 20 + 7 * round;
         let calls = (0..CALLERS).map(|number| call_on(&gateway, &who, number));
-        let calls = futures_util::future::join_all(calls);
+        let calls = join_all(calls);
         let killed = async {
             upstream.wait_for(target).await;
             gateway.kill_at_once();
@@ -68,8 +63,7 @@ async fn nothing_is_answered_over_mcp_without_its_event_however_often_the_node_d
     assert_eq!(named.len(), answered.len(), "an event for each");
     for id in &answered {
         let event = gateway.get(&who, &format!("/v1/audit/events/{id}")).await;
-        assert_eq!(event.status, 200, "answered without event: {id}");
-        assert_eq!(event.at("/data/integrity/sealed"), true, "{}", event.text);
+        has!("answered without event: {id}"; event, 200, "/data/integrity/sealed": true);
     }
     assert_eq!(gateway.ask(OPEN_INTENTS), "0", "no call is left open");
 }

@@ -1,18 +1,10 @@
 //! A disk that is full, and has room again: nothing is invoked meanwhile, nothing is lost, and no
 //! restart is needed.
 
-use std::fs;
-
-use portcullis_testkit::{Hostile, Script, SmallDisk, eventually};
-use reqwest::Method;
-use serde_json::json;
+use portcullis_testkit::SmallDisk;
 
 use super::{UNRECORDED, assert_unrecorded};
-use crate::{
-    gateway,
-    given::{serve_as, until},
-    scene::{SUCCESS, check, list, tool},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_stops_calls_until_there_is_room_again() {

@@ -1,15 +1,8 @@
 //! Idempotency keys when the node dies or its store takes nothing: a key never reaches its tool
 //! twice, and is free again where nothing was sent.
 
-use portcullis_testkit::{Answer, Gateway, Hostile, Principal, Script};
-use serde_json::json;
-
 use super::{Frail, assert_recorded_late, assert_unrecorded, frail};
-use crate::{
-    gateway,
-    given::{serve_as, until},
-    scene::{SUCCESS, check, list, tool},
-};
+use crate::prelude::*;
 
 async fn keyed(gateway: &Gateway, who: &Principal, tool: &str) -> Answer {
     gateway.invoke_keyed(who, &format!("up:{tool}"), "k", &json!({"limit": 10})).await
@@ -40,8 +33,7 @@ async fn the_key_of_a_call_cut_off_by_a_crash_says_that_nobody_knows() {
     for answer in answers {
         assert_eq!(answer.refusal(), (504, "upstream_timeout"));
         let details = json!({"provider": "up", "timeout_ms": 30_000, "executed": "unknown"});
-        assert_eq!(answer.at("/error/details"), &details);
-        assert_eq!(answer.at("/meta/outcome"), "unknown");
+        has!(answer, "/error/details": details, "/meta/outcome": "unknown");
         assert_eq!(answer.header("idempotency-replayed"), "true");
         assert_eq!(answer.event_id(), event["id"].as_str().expect("an id"));
         assert_eq!(answer.at("/governance/decision"), "allow");
@@ -100,8 +92,7 @@ async fn a_key_whose_outcome_could_not_be_recorded_says_so_and_reaches_no_tool_a
 
     // The store can be read: the key is under way, and that refusal cannot be recorded.
     assert_unrecorded(&meanwhile, "no");
-    assert_eq!(again.status, 503);
-    assert_eq!(again.at("/error/details/executed"), "yes", "{}", again.text);
+    has!(again, 503, "/error/details/executed": "yes");
     assert_recorded_late(&scene, &answer, "yes").await;
     assert_eq!(scene.upstream.calls().len(), 1);
 }

@@ -2,18 +2,10 @@
 //! transaction; the seal, which is signed in the same transaction; the word that an export is
 //! ready. Each not done, and done while the word of it was lost.
 
-use portcullis_testkit::{
-    Answer, Fault, Gateway, Hostile, PostgresDatabase, PostgresWire, Principal, Script, eventually,
-};
-use serde_json::{Value, json};
+use portcullis_testkit::{Fault, PostgresWire};
 
 use super::assert_unrecorded;
-use crate::{
-    audit_log::keys,
-    gateway,
-    given::{serve_as, until},
-    scene::{list, tool},
-};
+use crate::{audit_log::keys, prelude::*};
 
 const INTENT: &str = "INSERT INTO audit_intents";
 const OUTCOME: &str = "WITH ended AS";
@@ -134,8 +126,7 @@ async fn an_outcome_that_fails_is_recorded_later_and_its_key_says_so() {
     let again = until(|| scene.keyed(), |it| it.code() != "idempotency_in_progress").await;
 
     assert_unrecorded(&refused, "yes");
-    assert_eq!(again.refusal(), (503, "unavailable"), "{}", again.text);
-    assert_eq!(again.at("/error/details/executed"), "yes");
+    has!(again, 503 "unavailable", "/error/details/executed": "yes");
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(scene.upstream.calls().len(), 1);
     assert_eq!(scene.outcomes(1).await, [outcome("unavailable", 503, "yes")]);
@@ -149,8 +140,7 @@ async fn an_outcome_that_is_recorded_while_the_word_of_it_is_lost_is_not_recorde
     let again = scene.keyed().await;
 
     assert_unrecorded(&refused, "yes");
-    assert_eq!(again.status, 200, "{}", again.text);
-    assert_eq!(again.at("/result/canary"), "result");
+    has!(again, 200, "/result/canary": "result");
     assert_eq!(again.header("idempotency-replayed"), "true");
     assert_eq!(scene.upstream.calls().len(), 1);
     assert_eq!(scene.outcomes(1).await, [outcome("success", 200, "yes")]);
@@ -176,7 +166,7 @@ async fn a_seal_that_fails_or_seems_to_is_made_once() {
             // No place was taken twice and none left out, and what was signed goes on.
             let export = scene.export().await;
             let file = scene.gateway.folder().join("export.jsonl");
-            std::fs::write(&file, scene.file(&export).await).unwrap();
+            fs::write(&file, scene.file(&export).await).unwrap();
             let key = keys(&scene.gateway, &scene.who.org)[0].to_string();
             // Panics when it refuses.
             scene.gateway.run(&["audit", "verify", file.to_str().unwrap(), "--key", &key]);

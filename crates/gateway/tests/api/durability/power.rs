@@ -1,21 +1,14 @@
 //! Power cuts: what was answered is on the disk, a key never reaches its tool twice, and the log continues
 //! every checkpoint that was given out.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Gateway, Hostile, PowerCut, Principal, Script};
+use portcullis_testkit::PowerCut;
 use reqwest::Client;
-use serde_json::{Value, json};
 
 use crate::{
     audit_log::{live, write},
-    gateway,
-    given::serve_as,
-    scene::tool,
+    prelude::*,
 };
 
 const ROUNDS: usize = 8;

@@ -1,12 +1,8 @@
 //! `audit.sync = "power-loss"`: a database that does not keep it is refused.
 
-use portcullis_testkit::{Gateway, PostgresDatabase, PostgresServer};
-use reqwest::Method;
+use portcullis_testkit::PostgresServer;
 
-use crate::{
-    gateway,
-    given::{assert_fails, run, until},
-};
+use crate::prelude::*;
 
 const POWER_LOSS: &str = "[audit]\nsync = \"power-loss\"";
 const WEAKEN: &str = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET synchronous_commit = off', \
@@ -29,7 +25,7 @@ async fn commits_that_do_not_wait_for_the_disk_are_refused() {
     assert_refused(&strict, "`synchronous_commit` is `off`").await;
 
     let shown = run(&strict, &["check", "--json"]).await;
-    let shown: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    let shown: Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert_eq!(shown["database"]["survives_power_loss"], false, "{shown}");
     let weakness = shown["database"]["weakness"].as_str().unwrap();
     assert!(weakness.contains("ALTER DATABASE"), "{weakness}");

@@ -1,9 +1,8 @@
 //! A browser as far as logins need one: it keeps cookies and says where its forms come from.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::cell::RefCell;
 
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::{Method, RequestBuilder};
+use crate::prelude::*;
 
 pub(crate) type Page = Answer;
 

@@ -4,14 +4,8 @@ mod attacks;
 mod nodes;
 mod step_up;
 
-use portcullis_testkit::{Builder, Gateway, Oidc};
-use serde_json::{Value, json};
-
 use super::browser::{Browser, Page};
-use crate::{
-    gateway,
-    given::{ENOUGH, assert_fails, failure, until},
-};
+use crate::prelude::*;
 
 /// The gateway, as the provider knows it.
 const CLIENT: &str = "gateway";
@@ -127,7 +121,8 @@ fn parameter(url: &str, name: &str) -> Option<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_logs_in_at_an_issuer_and_comes_back_to_the_page_it_came_from() {
+async fn a_person_logs_in_at_an_issuer_with_what_its_id_token_names() {
+    // A person logs in at an issuer and comes back to the page it came from.
     let site = Site::start();
     let browser = Browser::new(&site.gateway);
     let origin = site.gateway.url();
@@ -159,11 +154,46 @@ async fn a_person_logs_in_at_an_issuer_and_comes_back_to_the_page_it_came_from()
     assert_eq!(sessions[0]["method"], "oidc");
     let secret = browser.cookie(SESSION).unwrap();
     assert!(!site.gateway.log().contains(&secret));
+
+    // An id token names many groups and what is too long is told as a limit.
+    for (groups, status) in [(600, 200), (2_000, 502)] {
+        let names = (0..groups).map(|number| format!("00000000-0000-0000-0000-{number:012}"));
+        let groups: Vec<_> = names.collect();
+        let browser = Browser::new(&site.gateway);
+
+        let page = site.log_in(&browser, "ana", &json!({"groups": groups})).await;
+
+        assert_eq!(page.status.as_u16(), status, "{}", page.text);
+        let is_limit =
+            page.text.contains("<code>id_token</code> of the issuer is longer than 64 KiB");
+        assert_eq!(is_limit, status == 502, "{}", page.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn logins_begun_in_several_tabs_each_go_on_in_any_order() {
+async fn logins_are_recorded_and_go_on_in_several_tabs_up_to_eight() {
+    // A login is recorded and a principal is made once.
     let site = Site::start();
+    let browser = Browser::new(&site.gateway);
+
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+    site.log_in(&browser, "ana", &json!({"groups": ["mcp-admins"]})).await.ok();
+
+    let ids: Vec<Value> = site.sessions().iter().map(|it| it["principal_id"].clone()).collect();
+    assert_eq!(ids.len(), 1, "the session that the browser had has ended: {ids:?}");
+    let auditor = site.gateway.service(&site.org, "audit:read");
+    let path = "/v1/audit/events?type=login.succeeded&order=asc";
+    let enough =
+        |answer: &Page| answer.at("/data/items").as_array().is_some_and(|it| it.len() == 2);
+    let events = until(|| site.gateway.get(&auditor, path), enough).await;
+    for event in events.at("/data/items").as_array().unwrap() {
+        has!(event, "/actor/id": ids[0], "/actor/auth/method": "oidc",
+            "/actor/auth/trust": "people");
+    }
+    let page = browser.open("/login").await.ok();
+    assert!(page.text.contains("with the role admin"), "today's role: {}", page.text);
+
+    // Logins begun in several tabs each go on in any order.
     for order in [[0, 1], [1, 0]] {
         let browser = Browser::new(&site.gateway);
         let mut tabs = Vec::new();
@@ -187,11 +217,8 @@ async fn logins_begun_in_several_tabs_each_go_on_in_any_order() {
         }
         assert!(browser.cookies_of(ATTEMPT).is_empty());
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_ninth_login_under_way_takes_the_place_of_the_oldest() {
-    let site = Site::start();
+    // A ninth login under way takes the place of the oldest.
     let browser = Browser::new(&site.gateway);
     let mut begun = Vec::new();
     for _ in 0..9 {
@@ -207,8 +234,19 @@ async fn a_ninth_login_under_way_takes_the_place_of_the_oldest() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn cookies_leave_room_in_the_head_that_comes_back_from_an_issuer() {
+async fn the_page_lists_the_ways_to_log_in_and_cookies_leave_room() {
+    // The page lists the ways to log in.
     let site = Site::with("links = true", "");
+    let browser = Browser::new(&site.gateway);
+
+    let page = browser.open("/login?return_to=%2Fapprovals").await.ok();
+    has!(browser.open("/login/issuers/nobody").await, 404);
+
+    assert!(page.text.contains("Log in with Acme &lt;ID&gt;"), "{}", page.text);
+    assert!(page.text.contains("/login/issuers/acme?return_to=%2Fapprovals"), "{}", page.text);
+    assert!(page.text.contains("login-link"));
+
+    // Cookies leave room in the head that comes back from an issuer.
     let path = |length: usize| format!("return_to=%2F{}", "x".repeat(length - 1));
     let by_issuer = |length| format!("/login/issuers/acme?{}", path(length));
     let by_link = format!("/login?{}", path(4_000));
@@ -234,61 +272,6 @@ async fn cookies_leave_room_in_the_head_that_comes_back_from_an_issuer() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_login_is_recorded_and_a_principal_is_made_once() {
-    let site = Site::start();
-    let browser = Browser::new(&site.gateway);
-
-    site.log_in(&browser, "ana", &json!({})).await.ok();
-    site.log_in(&browser, "ana", &json!({"groups": ["mcp-admins"]})).await.ok();
-
-    let ids: Vec<Value> = site.sessions().iter().map(|it| it["principal_id"].clone()).collect();
-    assert_eq!(ids.len(), 1, "the session that the browser had has ended: {ids:?}");
-    let auditor = site.gateway.service(&site.org, "audit:read");
-    let path = "/v1/audit/events?type=login.succeeded&order=asc";
-    let enough =
-        |answer: &Page| answer.at("/data/items").as_array().is_some_and(|it| it.len() == 2);
-    let events = until(|| site.gateway.get(&auditor, path), enough).await;
-    for event in events.at("/data/items").as_array().unwrap() {
-        assert_eq!(event["actor"]["id"], ids[0]);
-        assert_eq!(event["actor"]["auth"]["method"], "oidc");
-        assert_eq!(event["actor"]["auth"]["trust"], "people");
-    }
-    let page = browser.open("/login").await.ok();
-    assert!(page.text.contains("with the role admin"), "today's role: {}", page.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_id_token_names_many_groups_and_what_is_too_long_is_told_as_a_limit() {
-    let site = Site::start();
-    for (groups, status) in [(600, 200), (2_000, 502)] {
-        let names = (0..groups).map(|number| format!("00000000-0000-0000-0000-{number:012}"));
-        let groups: Vec<_> = names.collect();
-        let browser = Browser::new(&site.gateway);
-
-        let page = site.log_in(&browser, "ana", &json!({"groups": groups})).await;
-
-        assert_eq!(page.status.as_u16(), status, "{}", page.text);
-        let is_limit =
-            page.text.contains("<code>id_token</code> of the issuer is longer than 64 KiB");
-        assert_eq!(is_limit, status == 502, "{}", page.text);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_page_lists_the_ways_to_log_in() {
-    let site = Site::with("links = true", "");
-    let browser = Browser::new(&site.gateway);
-
-    let page = browser.open("/login?return_to=%2Fapprovals").await.ok();
-    let unknown = browser.open("/login/issuers/nobody").await;
-
-    assert!(page.text.contains("Log in with Acme &lt;ID&gt;"), "{}", page.text);
-    assert!(page.text.contains("/login/issuers/acme?return_to=%2Fapprovals"), "{}", page.text);
-    assert!(page.text.contains("login-link"));
-    assert_eq!(unknown.status, 404, "{}", unknown.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_proves_itself_with_a_key_where_it_has_one() {
     let oidc = Oidc::start();
     let pem = oidc.client_key();
@@ -303,23 +286,9 @@ async fn a_gateway_proves_itself_with_a_key_where_it_has_one() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_who_is_disabled_does_not_log_in() {
-    let site = Site::start();
-    let browser = Browser::new(&site.gateway);
-    site.log_in(&browser, "ana", &json!({})).await.ok();
-    let id = site.sessions()[0]["principal_id"].as_str().unwrap().to_owned();
-
-    site.gateway.admin(&["principal", "disable", &id, "--org", &site.org]);
-    let other = Browser::new(&site.gateway);
-    let refused = site.log_in(&other, "ana", &json!({})).await;
-
-    site.assert_nobody(&other, &refused, 403).await;
-    until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn signing_out_leads_to_the_logout_of_the_issuer() {
-    let site = Site::start();
+async fn logins_end_with_the_session_the_issuer_and_the_person() {
+    // Signing out leads to the logout of the issuer.
+    let mut site = Site::start();
     let browser = Browser::new(&site.gateway);
     site.log_in(&browser, "ana", &json!({})).await.ok();
     let stolen = browser.stolen();
@@ -338,12 +307,8 @@ async fn signing_out_leads_to_the_logout_of_the_issuer() {
     let asked = client.get(&address).send().await.unwrap();
     assert!(asked.status().is_success(), "the provider asks");
     assert!(!stolen.open("/login").await.text.contains("Signed in"));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_that_is_down_is_told_on_a_page_and_what_it_said_is_good_for_a_while() {
-    let site = Site::start();
-    let browser = Browser::new(&site.gateway);
+    // An issuer that is down is told on a page and what it said is good for a while.
     let at = site.begin(&browser, "/login/issuers/acme").await;
     let back = site.logged_in(&at, "ana", &json!({}));
     site.oidc.stop();
@@ -355,11 +320,19 @@ async fn an_issuer_that_is_down_is_told_on_a_page_and_what_it_said_is_good_for_a
     assert!(down.text.contains("cannot be reached"), "{}", down.text);
     site.oidc.resume();
     site.log_in(&browser, "ana", &json!({})).await.ok();
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn check_says_whether_people_can_log_in() {
-    let mut site = Site::start();
+    // A person who is disabled does not log in.
+    site.log_in(&browser, "ana", &json!({})).await.ok();
+    let id = site.sessions()[0]["principal_id"].as_str().unwrap().to_owned();
+
+    site.gateway.admin(&["principal", "disable", &id, "--org", &site.org]);
+    let other = Browser::new(&site.gateway);
+    let refused = site.log_in(&other, "ana", &json!({})).await;
+
+    site.assert_nobody(&other, &refused, 403).await;
+    until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
+
+    // Check says whether people can log in.
     site.gateway.stop();
     let usable = site.gateway.admin(&["check"]);
     site.oidc.stop();

@@ -1,15 +1,13 @@
 //! Links of the operator, and the sessions that begin by them.
 
 use super::{Browser, LINKS, Site, hidden};
-use crate::{
-    gateway,
-    given::{assert_fails, until},
-};
+use crate::prelude::*;
 
 const SESSION: &str = "portcullis-session";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_logs_one_browser_in_once_and_a_preview_does_not_spend_it() {
+async fn a_link_logs_one_browser_in_once_and_its_secrets_are_no_others() {
+    // A link logs one browser in once and a preview does not spend it.
     let site = Site::start();
     let browser = Browser::new(&site.gateway);
     let (path, code) = site.link();
@@ -43,11 +41,8 @@ async fn a_link_logs_one_browser_in_once_and_a_preview_does_not_spend_it() {
     assert_eq!(events[0]["actor"]["auth"]["method"], "operator");
     assert!(page.text.contains(events[0]["target"]["id"].as_str().unwrap()));
     assert_eq!(site.events("login.link_issued", 1).await[0]["target"]["id"], site.ana.as_str());
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_secret_that_a_browser_brings_never_becomes_that_of_a_person() {
-    let site = Site::start();
+    // A secret that a browser brings never becomes that of a person.
     let planted = "A".repeat(43);
     let victim = Browser::new(&site.gateway);
     victim.plant(SESSION, &planted);
@@ -66,20 +61,8 @@ async fn a_secret_that_a_browser_brings_never_becomes_that_of_a_person() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_login_ends_the_session_that_the_browser_had() {
-    let site = Site::start();
-    let browser = site.browser().await;
-    let before = browser.stolen();
-
-    let (_, code) = site.link();
-    browser.submit("/login/link", &[("code", &code)]).await.ok();
-
-    assert!(browser.open("/login").await.ok().text.contains("Ana"));
-    assert!(!before.open("/login").await.ok().text.contains("Ana"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn only_forms_of_this_gateways_pages_log_in_and_out() {
+    // Only forms of this gateways pages log in and out.
     let site = Site::start();
     let browser = site.browser().await;
     let page = browser.open("/login").await.ok();
@@ -106,17 +89,24 @@ async fn only_forms_of_this_gateways_pages_log_in_and_out() {
             for (name, value) in headers {
                 request = request.header(*name, *value);
             }
-            let refused = browser.send(request).await;
-            assert_eq!(refused.status, 400, "{path} {headers:?}: {}", refused.text);
+            has!("{path} {headers:?}"; browser.send(request).await, 400);
         }
     }
     for token in ["", "wrong", &browser.cookie(SESSION).unwrap()] {
-        let refused = browser.submit("/logout", &[("form_token", token)]).await;
-        assert_eq!(refused.status, 400, "{}", refused.text);
+        has!(browser.submit("/logout", &[("form_token", token)]).await, 400);
     }
 
     assert!(browser.open("/login").await.ok().text.contains("Ana"));
     assert!(browser.open(&format!("/login/link?code={code}")).await.ok().text.contains("Ana"));
+
+    // A new login ends the session that the browser had.
+    let before = browser.stolen();
+
+    let (_, code) = site.link();
+    browser.submit("/login/link", &[("code", &code)]).await.ok();
+
+    assert!(browser.open("/login").await.ok().text.contains("Ana"));
+    assert!(!before.open("/login").await.ok().text.contains("Ana"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,24 +130,31 @@ async fn signing_out_ends_this_session_or_all_of_them() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_person_is_out_within_five_seconds_and_logs_in_no_more() {
+async fn links_are_for_people_and_unknown_ones_are_charged_to_their_source() {
     let site = Site::start();
-    let browser = site.browser().await;
-    let (path, code) = site.link();
+    site.gateway.service(&site.org, "mcps:read");
+    let browser = Browser::new(&site.gateway);
 
-    site.gateway.admin(&["principal", "disable", &site.ana]);
-
-    until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
-    assert!(browser.open(&path).await.ok().text.contains("Ana"));
-    let refused = browser.submit("/login/link", &[("code", &code)]).await;
-    assert_eq!(refused.status, 400, "{}", refused.text);
-    assert_eq!(site.events("login.failed", 1).await[0]["actor"]["id"], site.ana.as_str());
-    let link = ["login-link", "--principal", &site.ana];
-    assert_fails(&site.gateway, &link, 1, "is disabled").await;
+    let link = ["login-link", "--principal", "service for mcps:read"];
+    assert_fails(&site.gateway, &link, 1, "service account").await;
+    for wrong in ["", "?code=x", "?code=%ff", "?code=a&code=b"] {
+        assert_eq!(browser.open(&format!("/login/link{wrong}")).await.status, 400, "{wrong}");
+    }
+    let unknown = format!("/login/link?code={}", "x".repeat(43));
+    // Two windows of a minute at most.
+    for tried in 0..=120 {
+        let page = browser.open(&unknown).await;
+        if page.status == 429 {
+            return assert!(tried >= 60, "{tried} were charged");
+        }
+        assert_eq!(page.status, 400, "{}", page.text);
+    }
+    panic!("unknown links are charged to nobody");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_returns_to_a_path_of_this_gateway_only() {
+    // A login returns to a path of this gateway only.
     let site = Site::start();
     let after_login = async |return_to: &str| {
         let browser = Browser::new(&site.gateway);
@@ -194,6 +191,18 @@ async fn a_login_returns_to_a_path_of_this_gateway_only() {
     let signed_in = browser.open(&format!("/login?return_to={approval}")).await;
     assert_eq!(signed_in.status, 303, "{}", signed_in.text);
     assert_eq!(signed_in.headers["location"], "/approvals/apr_01M754BKTKX1YB8Q05NMW9TP4G");
+
+    // A disabled person is out within five seconds and logs in no more.
+    let (path, code) = site.link();
+
+    site.gateway.admin(&["principal", "disable", &site.ana]);
+
+    until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
+    assert!(browser.open(&path).await.ok().text.contains("Ana"));
+    has!(browser.submit("/login/link", &[("code", &code)]).await, 400);
+    assert_eq!(site.events("login.failed", 1).await[0]["actor"]["id"], site.ana.as_str());
+    let link = ["login-link", "--principal", &site.ana];
+    assert_fails(&site.gateway, &link, 1, "is disabled").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -208,29 +217,6 @@ async fn where_no_login_is_set_up_there_is_none() {
     }
     let link = ["login-link", "--principal", &site.ana];
     assert_fails(&site.gateway, &link, 1, "links = true").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn links_are_for_people_and_unknown_ones_are_charged_to_their_source() {
-    let site = Site::start();
-    site.gateway.service(&site.org, "mcps:read");
-    let browser = Browser::new(&site.gateway);
-
-    let link = ["login-link", "--principal", "service for mcps:read"];
-    assert_fails(&site.gateway, &link, 1, "service account").await;
-    for wrong in ["", "?code=x", "?code=%ff", "?code=a&code=b"] {
-        assert_eq!(browser.open(&format!("/login/link{wrong}")).await.status, 400, "{wrong}");
-    }
-    let unknown = format!("/login/link?code={}", "x".repeat(43));
-    // Two windows of a minute at most.
-    for tried in 0..=120 {
-        let page = browser.open(&unknown).await;
-        if page.status == 429 {
-            return assert!(tried >= 60, "{tried} were charged");
-        }
-        assert_eq!(page.status, 400, "{}", page.text);
-    }
-    panic!("unknown links are charged to nobody");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,20 +2,12 @@
 
 mod agent;
 
-use std::{fs, os::unix::fs::symlink, time::Duration};
+use std::os::unix::fs::symlink;
 
-use portcullis_testkit::{Gateway, Hostile, Principal, Script, servers};
-use serde_json::{Value, json};
-use tempfile::TempDir;
-use tokio::{process::Command, time::timeout};
+use tokio::process::Command;
 
 use super::clients::node;
-use crate::{
-    gateway,
-    given::serve_as,
-    policy_guide::blocks,
-    scene::{list, tool},
-};
+use crate::{policy_guide::blocks, prelude::*};
 
 /// The longest that a program may take on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);

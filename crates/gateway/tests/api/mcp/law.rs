@@ -1,10 +1,9 @@
 //! One law: the same calls through REST and through MCP end in the same way.
 
-use portcullis_testkit::{Answer, HostileCall, Script};
-use serde_json::{Value, json};
+use portcullis_testkit::HostileCall;
 
 use super::{ask_legacy, call, modern, own};
-use crate::scene::{Scene, events, giving, scene_under, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -21,7 +20,7 @@ forbid (principal, action == Mcp::Action::"up:asks", resource)
 when { context has dlp && context.dlp.findings.contains("email") };
 "#;
 
-fn tools() -> Vec<portcullis_testkit::HostileTool> {
+fn tools() -> Vec<HostileTool> {
     let text = |text: &str| json!({"content": [{"type": "text", "text": text}]});
     let number = json!({
         "type": "object",
@@ -158,7 +157,8 @@ async fn over_mcp(scene: &Scene, answer: Answer) -> Ending {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
+async fn calls_questions_and_answers_end_in_the_same_way_through_rest_and_mcp() {
+    // The same calls end in the same way through rest and mcp.
     let scene = scene_under(POLICIES, tools()).await;
     for (tool, input) in calls() {
         let rest = over_rest(&scene, tool, &input).await;
@@ -185,9 +185,39 @@ async fn the_same_calls_end_in_the_same_way_through_rest_and_mcp() {
         assert!(!sent.is_empty() && sent.len().is_multiple_of(4), "{tool}");
         assert!(sent.chunks(4).all(|four| four.iter().all(|it| *it == four[0])), "{tool}");
     }
+
+    // Questions and answers end in the same way through rest and mcp.
+    let scene = scene.anew();
+    let yes = |text: &str| json!({"q": {"action": "accept", "content": {"text": text}}});
+    let mut state = String::new();
+    for tool in ["asks", "asks-mail", "asks-key", "asks-mute", "asks-much"] {
+        let (rest, sealed) = rest_end(&scene, rest_leg(&scene, tool, None).await).await;
+        for by_id in [false, true] {
+            let (mcp, told) = mcp_end(&scene, mcp_leg(&scene, tool, by_id, None).await).await;
+            assert_eq!((&rest, sealed.is_some()), (&mcp, told.is_some()), "{tool}");
+        }
+        if tool == "asks" {
+            state = sealed.expect("a state");
+        }
+    }
+    for (tool, state, answers) in [
+        ("asks", &*state, yes("Ada")),
+        ("asks", &*state, yes("AKIAIOSFODNN7EXAMPLX")),
+        ("asks", &*state, yes("ada@acme.example")),
+        ("asks", &*state, json!({})),
+        ("asks", "invented", yes("Ada")),
+        ("echo", &*state, yes("Ada")),
+    ] {
+        let earlier = Some((state, &answers));
+        let (rest, _) = rest_end(&scene, rest_leg(&scene, tool, earlier).await).await;
+        for by_id in [false, true] {
+            let answer = mcp_leg(&scene, tool, by_id, earlier).await;
+            assert_eq!(rest, mcp_end(&scene, answer).await.0, "{tool} {answers}");
+        }
+    }
 }
 
-fn giving_text(name: &str, result: &str) -> portcullis_testkit::HostileTool {
+fn giving_text(name: &str, result: &str) -> HostileTool {
     tool(name, Script::Result(result.to_owned()))
 }
 
@@ -253,36 +283,4 @@ async fn mcp_end(scene: &Scene, answer: Answer) -> (Ending, Option<String>) {
         ending.result = json!({"interaction": {"requests": requests, "state": "sealed"}});
     }
     (ending, state)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn questions_and_answers_end_in_the_same_way_through_rest_and_mcp() {
-    let scene = scene_under(POLICIES, tools()).await;
-    let yes = |text: &str| json!({"q": {"action": "accept", "content": {"text": text}}});
-    let mut state = String::new();
-    for tool in ["asks", "asks-mail", "asks-key", "asks-mute", "asks-much"] {
-        let (rest, sealed) = rest_end(&scene, rest_leg(&scene, tool, None).await).await;
-        for by_id in [false, true] {
-            let (mcp, told) = mcp_end(&scene, mcp_leg(&scene, tool, by_id, None).await).await;
-            assert_eq!((&rest, sealed.is_some()), (&mcp, told.is_some()), "{tool}");
-        }
-        if tool == "asks" {
-            state = sealed.expect("a state");
-        }
-    }
-    for (tool, state, answers) in [
-        ("asks", &*state, yes("Ada")),
-        ("asks", &*state, yes("AKIAIOSFODNN7EXAMPLX")),
-        ("asks", &*state, yes("ada@acme.example")),
-        ("asks", &*state, json!({})),
-        ("asks", "invented", yes("Ada")),
-        ("echo", &*state, yes("Ada")),
-    ] {
-        let earlier = Some((state, &answers));
-        let (rest, _) = rest_end(&scene, rest_leg(&scene, tool, earlier).await).await;
-        for by_id in [false, true] {
-            let answer = mcp_leg(&scene, tool, by_id, earlier).await;
-            assert_eq!(rest, mcp_end(&scene, answer).await.0, "{tool} {answers}");
-        }
-    }
 }

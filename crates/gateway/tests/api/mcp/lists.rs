@@ -1,14 +1,9 @@
 //! `tools/list`: the tools that a caller may use, their names and their pages.
 
-use portcullis_testkit::{Hostile, McpServer, Script, tool as mcp_tool};
-use serde_json::{Value, json};
+use portcullis_testkit::tool as mcp_tool;
 
 use super::{ask, ask_legacy, call, error, names, own};
-use crate::{
-    gateway,
-    given::{ENOUGH, members, serve_as, until},
-    scene::{events, scene, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -37,12 +32,9 @@ async fn a_list_holds_what_the_caller_may_use_as_it_was_accepted() {
 
     assert_eq!(names(&one), ["sometimes", "zebra"]);
     let tool = one.at("/result/tools/0");
-    assert_eq!(tool["inputSchema"], schema);
-    assert_eq!(tool["_meta"]["dev.portcullis/tool"], "up:sometimes");
-    assert_eq!(one.at("/result/tools/1/description"), "Stripes.");
-    assert_eq!(one.at("/result/cacheScope"), "private");
-    assert_eq!(one.at("/result/resultType"), "complete");
-    assert_eq!(one.at("/result/ttlMs"), 60_000);
+    has!(tool, "/inputSchema": schema, "/_meta/dev.portcullis~1tool": "up:sometimes");
+    has!(one, "/result/tools/1/description": "Stripes.", "/result/cacheScope": "private",
+        "/result/resultType": "complete", "/result/ttlMs": 60_000);
     let all = names(&all);
     assert!(all.contains(&"up__zebra") && all.iter().any(|name| name.starts_with("sample__")));
     assert!(all.is_sorted(), "{all:?}");

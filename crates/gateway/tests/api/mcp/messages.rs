@@ -1,14 +1,7 @@
 //! Everything but tools: handshake, discovery, notifications, methods that are not offered.
 
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{ask, ask_legacy, error, raw};
-use crate::{
-    gateway,
-    given::{assert_framed, serve_as},
-};
+use crate::prelude::*;
 
 fn start() -> (Gateway, Principal) {
     let config = "[mcp]\ninstructions = \"Be gentle.\"";
@@ -16,7 +9,8 @@ fn start() -> (Gateway, Principal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn both_eras_are_introduced_to_the_gateway_without_a_session() {
+async fn both_eras_are_introduced_without_a_session_at_either_address() {
+    // Both eras are introduced to the gateway without a session.
     let (gateway, who) = start();
     let hello = |version: &str| {
         json!({
@@ -33,10 +27,8 @@ async fn both_eras_are_introduced_to_the_gateway_without_a_session() {
 
     assert_framed(&discovered, "discover");
     let result = discovered.at("/result");
-    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18"]));
-    assert_eq!(result["resultType"], "complete");
-    assert_eq!(result["instructions"], "Be gentle.");
-    assert_eq!(result["cacheScope"], "private");
+    has!(result, "/supportedVersions": ["2026-07-28", "2025-11-25", "2025-06-18"],
+        "/resultType": "complete", "/instructions": "Be gentle.", "/cacheScope": "private");
     assert!(result["ttlMs"].as_u64().is_some_and(|ttl| ttl > 0));
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
     assert_eq!(discovered.at("/id"), 7);
@@ -44,28 +36,35 @@ async fn both_eras_are_introduced_to_the_gateway_without_a_session() {
         [(&newest, "2025-11-25"), (&older, "2025-06-18"), (&ancient, "2025-11-25")]
     {
         assert_framed(answer, version);
-        assert_eq!(answer.status, 200, "{}", answer.text);
-        assert_eq!(answer.at("/result/protocolVersion"), version);
-        assert_eq!(answer.at("/result/serverInfo/name"), "portcullis");
-        assert_eq!(answer.at("/result/instructions"), "Be gentle.");
+        has!(answer, 200, "/result/protocolVersion": version,
+            "/result/serverInfo/name": "portcullis", "/result/instructions": "Be gentle.");
         assert!(!answer.headers.contains_key("mcp-session-id"));
     }
     assert_eq!(ping.json, json!({"jsonrpc": "2.0", "id": "a", "result": {}}));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn notifications_are_taken_and_answered_with_nothing() {
-    let (gateway, who) = start();
+    // Notifications are taken and answered with nothing.
     let note = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
     let answer = gateway.send(raw(&gateway, &who, "/mcp", note)).await;
 
     assert_eq!((answer.status.as_u16(), answer.text.as_str()), (202, ""));
     assert_eq!(answer.header("x-ratelimit-resource"), "requests");
+
+    // The address may end in a slash and a header of another era means nothing.
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
+
+    let slashed = gateway.send(raw(&gateway, &who, "/mcp/", &ping)).await;
+    let stale = raw(&gateway, &who, "/mcp", &ping).header("mcp-method", "initialize");
+    let stale = gateway.send(stale.header("mcp-protocol-version", "2025-11-25")).await;
+    let empty = gateway.send(gateway.request(Method::GET, "/mcp/").bearer_auth(&who.token)).await;
+
+    assert_eq!((slashed.status.as_u16(), stale.status.as_u16()), (200, 200), "{}", stale.text);
+    assert_eq!(empty.status, 405, "as at `/mcp`");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
+async fn what_is_not_offered_or_refused_before_it_is_read_says_so_in_a_message() {
+    // What is not offered says so in the words of each era.
     let (gateway, who) = start();
 
     for method in ["prompts/list", "resources/read", "completion/complete", "logging/setLevel", "x"]
@@ -91,10 +90,20 @@ async fn what_is_not_offered_says_so_in_the_words_of_each_era() {
     assert!(elsewhere.text.contains("`GET /v1/providers` lists"), "{}", elsewhere.text);
     let prompts = ask(&gateway, &who, "/mcp", "prompts/list", json!({})).await;
     assert!(prompts.text.contains("only tools are"), "{}", prompts.text);
+
+    // Who is refused before anything is read is told so in a message.
+    let request = gateway.request(Method::POST, "/mcp").body("{}");
+
+    let answer = gateway.send(request.header("content-type", "application/json")).await;
+
+    assert_eq!(answer.status, 401);
+    assert_eq!(answer.json.get("id"), Some(&Value::Null), "{}", answer.text);
+    assert!(answer.at("/error/message").is_string());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_clients_write_for_nothing_is_taken_for_nothing() {
+async fn what_clients_write_for_nothing_is_nothing_and_a_bearer_is_told_what_it_is() {
+    // What clients write for nothing is taken for nothing.
     let (gateway, who) = start();
     let meta = json!({"progressToken": null});
     let call = json!({"name": "sample__list_items", "arguments": null, "_meta": meta});
@@ -111,37 +120,8 @@ async fn what_clients_write_for_nothing_is_taken_for_nothing() {
         assert_eq!(answer.status, 200, "{message}: {}", answer.text);
         assert!(answer.at("/result").is_object(), "{message}: {}", answer.text);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_address_may_end_in_a_slash_and_a_header_of_another_era_means_nothing() {
-    let (gateway, who) = start();
-    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
-
-    let slashed = gateway.send(raw(&gateway, &who, "/mcp/", &ping)).await;
-    let stale = raw(&gateway, &who, "/mcp", &ping).header("mcp-method", "initialize");
-    let stale = gateway.send(stale.header("mcp-protocol-version", "2025-11-25")).await;
-    let empty = gateway.send(gateway.request(Method::GET, "/mcp/").bearer_auth(&who.token)).await;
-
-    assert_eq!((slashed.status.as_u16(), stale.status.as_u16()), (200, 200), "{}", stale.text);
-    assert_eq!(empty.status, 405, "as at `/mcp`");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn who_is_refused_before_anything_is_read_is_told_so_in_a_message() {
-    let (gateway, _) = start();
-    let request = gateway.request(Method::POST, "/mcp").body("{}");
-
-    let answer = gateway.send(request.header("content-type", "application/json")).await;
-
-    assert_eq!(answer.status, 401);
-    assert_eq!(answer.json.get("id"), Some(&serde_json::Value::Null), "{}", answer.text);
-    assert!(answer.at("/error/message").is_string());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_bearer_that_is_no_token_is_told_what_it_is() {
-    let (gateway, _) = start();
+    // A bearer that is no token is told what it is.
     for (bearer, told) in [
         ("eyJhbGciOiJSUzI1NiJ9.eyJpc3MiOiJ4In0.c2ln", "POST /v1/auth/token"),
         ("${PORTCULLIS_TOKEN}", "placeholder"),

@@ -1,19 +1,15 @@
 //! Definitions as servers write them, which clients and validators read otherwise or not at all: none takes
 //! the list away from the others.
 
-use portcullis_testkit::{Gateway, McpServer, Principal, servers, tool};
+use portcullis_testkit::tool;
 use rmcp::ClientLifecycleMode;
-use serde_json::{Value, json};
 
 use super::{
     ask, ask_legacy,
     clients::{programs, rust_sdk, stateless},
     names,
 };
-use crate::{
-    gateway,
-    given::{serve, until},
-};
+use crate::prelude::*;
 
 /// Input schemas that can be used.
 fn inputs() -> Vec<Value> {
@@ -154,7 +150,8 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_odd_definition_takes_the_list_away_from_a_client() {
+async fn no_odd_definition_takes_the_list_away_and_what_is_pinned_is_the_original() {
+    // No odd definition takes the list away from a client.
     let Odd { gateway, who, _servers } = odd().await;
     let url = format!("{}/mcp?tools=list", gateway.url());
     for era in ["legacy", "modern"] {
@@ -182,11 +179,8 @@ async fn no_odd_definition_takes_the_list_away_from_a_client() {
         let listed = listed.iter().map(|tool| tool.name.to_string()).collect();
         assert_eq!(sorted(listed), all(), "Rust");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_listed_is_what_clients_read_and_what_is_pinned_is_the_original() {
-    let Odd { gateway, who, _servers } = odd().await;
+    // What is listed is what clients read and what is pinned is the original.
     let modern = ask(&gateway, &who, "/mcp?tools=list", "tools/list", json!({})).await;
     let legacy = ask_legacy(&gateway, &who, "/mcp?tools=list", "tools/list", json!({})).await;
 
@@ -212,10 +206,8 @@ async fn what_is_listed_is_what_clients_read_and_what_is_pinned_is_the_original(
     }
 
     let get = async |id: &str| gateway.get(&who, &format!("/v1/mcps/{id}")).await;
-    let booleans = get("out:odd_2").await;
-    assert_eq!(booleans.at("/data/output_schema/properties"), &json!({"a": {}, "b": {"not": {}}}));
-    let unenforced = get("in:odd_8").await;
-    assert_eq!(unenforced.at("/data/unenforced_patterns"), &json!(["/properties/a/pattern"]));
+    has!(get("out:odd_2").await, "/data/output_schema/properties": {"a": {}, "b": {"not": {}}});
+    has!(get("in:odd_8").await, "/data/unenforced_patterns": ["/properties/a/pattern"]);
     assert_eq!(get("in:good").await.at("/data").get("unenforced_patterns"), None);
     let lost = get("out:odd_0").await;
     assert_eq!(lost.at("/data/output_schema"), &Value::Null);

@@ -1,13 +1,6 @@
 //! Pages of other origins that the operator lists: preflights, and headers that they may read.
 
-use portcullis_testkit::{Answer, Builder, Gateway};
-use reqwest::Method;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{assert_framed, serve},
-};
+use crate::prelude::*;
 
 const PAGE: &str = "http://localhost:6274";
 
@@ -22,40 +15,8 @@ async fn preflight(gateway: &Gateway, origin: &str, headers: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_preflight_of_a_listed_page_is_answered_without_a_token_however_often() {
-    let gateway = builder().start();
-    let asked = "Authorization, content-type, DPoP, mcp-protocol-version, x-evil";
-
-    // More often than a stranger may fail.
-    for _ in 0..50 {
-        let answer = preflight(&gateway, PAGE, asked).await;
-
-        assert_eq!(answer.status, 204, "{}", answer.text);
-        assert_framed(&answer, "preflight");
-        assert_eq!(answer.header("access-control-allow-origin"), PAGE);
-        assert_eq!(answer.header("access-control-allow-methods"), "POST");
-        let allowed = "authorization, content-type, dpop, mcp-protocol-version";
-        assert_eq!(answer.header("access-control-allow-headers"), allowed);
-        assert!(answer.header("vary").contains("Origin"));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_another_origin_is_told_nothing() {
-    let gateway = builder().start();
-
-    for origin in ["https://evil.example", "http://localhost:6275", "null"] {
-        let answer = preflight(&gateway, origin, "authorization").await;
-
-        assert_eq!(answer.status, 401, "{origin}: {}", answer.text);
-        for name in ["access-control-allow-origin", "access-control-allow-headers"] {
-            assert!(!answer.headers.contains_key(name), "{origin}");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_listed_page_can_read_answers_and_refusals() {
+async fn pages_that_are_listed_read_answers_and_preflights_and_others_nothing() {
+    // A listed page can read answers and refusals.
     let (gateway, who) = serve(builder());
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let post = || {
@@ -76,4 +37,30 @@ async fn a_listed_page_can_read_answers_and_refusals() {
     let own = gateway.send(gateway.request(Method::GET, "/healthz").header("origin", PAGE)).await;
     // Elsewhere there are no pages.
     assert!(!own.headers.contains_key("access-control-allow-origin"));
+
+    // A preflight of a listed page is answered without a token however often.
+    let asked = "Authorization, content-type, DPoP, mcp-protocol-version, x-evil";
+
+    // More often than a stranger may fail.
+    for _ in 0..50 {
+        let answer = preflight(&gateway, PAGE, asked).await;
+
+        assert_eq!(answer.status, 204, "{}", answer.text);
+        assert_framed(&answer, "preflight");
+        assert_eq!(answer.header("access-control-allow-origin"), PAGE);
+        assert_eq!(answer.header("access-control-allow-methods"), "POST");
+        let allowed = "authorization, content-type, dpop, mcp-protocol-version";
+        assert_eq!(answer.header("access-control-allow-headers"), allowed);
+        assert!(answer.header("vary").contains("Origin"));
+    }
+
+    // A page of another origin is told nothing.
+    for origin in ["https://evil.example", "http://localhost:6275", "null"] {
+        let answer = preflight(&gateway, origin, "authorization").await;
+
+        assert_eq!(answer.status, 401, "{origin}: {}", answer.text);
+        for name in ["access-control-allow-origin", "access-control-allow-headers"] {
+            assert!(!answer.headers.contains_key(name), "{origin}");
+        }
+    }
 }

@@ -1,19 +1,12 @@
 //! Calls whose answer is a stream: progress while they run, the result at the end, and a client that
 //! closes the stream, or does not read it.
 
-use std::{fmt::Write, fs, path::Path, time::Duration};
+use std::fmt::Write;
 
-use portcullis_testkit::{Gateway, McpServer, Principal, Script, eventually};
 use reqwest::Response;
-use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
 use super::{clients::script, error, modern, own, raw};
-use crate::{
-    gateway,
-    given::{OPEN_INTENTS, PATIENCE, serve_as},
-    scene::{Scene, list, scene_under, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// The answer in a body that was read to its end: JSON, or the last event of a stream. `None` if it
 /// was cut off before that.
@@ -34,7 +27,7 @@ struct Events {
 }
 
 impl Events {
-    async fn of(request: reqwest::RequestBuilder) -> Self {
+    async fn of(request: RequestBuilder) -> Self {
         let response =
             timeout(PATIENCE, request.send()).await.expect("in time").expect("an answer");
         assert_eq!(response.status(), 200);
@@ -86,18 +79,13 @@ async fn one_at_a_time(script: Script) -> Scene {
     scene_with(tools, "max_in_flight = 1", |builder| builder).await
 }
 
-fn asking(
-    gateway: &Gateway,
-    who: &Principal,
-    tool: &str,
-    token: &Value,
-) -> reqwest::RequestBuilder {
+fn asking(gateway: &Gateway, who: &Principal, tool: &str, token: &Value) -> RequestBuilder {
     let params = json!({"name": tool, "arguments": {}, "_meta": {"progressToken": token}});
     modern(gateway, who, "/mcp/up", "tools/call", &params)
 }
 
 /// The address of the gateway, and head and body of a request as they go over the wire.
-fn bytes_of(gateway: &Gateway, request: reqwest::RequestBuilder) -> (String, String, Vec<u8>) {
+fn bytes_of(gateway: &Gateway, request: RequestBuilder) -> (String, String, Vec<u8>) {
     let request = request.build().expect("a request");
     let address = gateway.url().trim_start_matches("http://").to_owned();
     let body = request.body().and_then(reqwest::Body::as_bytes).expect("a body").to_vec();
@@ -150,8 +138,7 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
     let end = events.next().await.expect("an answer");
 
     for message in &told {
-        assert_eq!(message["method"], "notifications/progress", "{message}");
-        assert_eq!(message["params"]["progressToken"], "caller", "{message}");
+        has!(message, "/method": "notifications/progress", "/params/progressToken": "caller");
     }
     let params: Vec<_> = told.iter().map(|message| &message["params"]).collect();
     assert_eq!((&params[0]["progress"], &params[0]["total"]), (&json!(1), &json!(9)));
@@ -165,8 +152,7 @@ async fn progress_is_told_while_the_tool_works_and_the_result_comes_last() {
     assert!(call.message["params"]["_meta"]["progressToken"].is_u64(), "{}", call.body);
     assert!(!call.body.contains("caller"), "{}", call.body);
     let event = event_of(&scene.gateway, &scene.who, "work").await;
-    assert_eq!(event["outcome"]["status"], "success");
-    assert_eq!(event["governance"]["dlp_result"], "redacted");
+    has!(event, "/outcome/status": "success", "/governance/dlp_result": "redacted");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -189,7 +175,7 @@ async fn without_progress_a_stream_is_kept_open_by_comments() {
 async fn a_flood_of_progress_is_cut_to_its_rate() {
     let scene = one_at_a_time(telling((1..5_000).map(|n| note(n, "more")).collect())).await;
     scene.upstream.release();
-    let begun = tokio::time::Instant::now();
+    let begun = Instant::now();
     let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
 
     let mut told = 0;
@@ -207,7 +193,8 @@ async fn a_flood_of_progress_is_cut_to_its_rate() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_closes_the_stream_cancels_the_call() {
+async fn whoever_closes_at_any_stage_cancels_the_call_leaves_one_event_and_frees_its_place() {
+    // A client that closes the stream cancels the call.
     let scene = one_at_a_time(telling(vec![note(1, "begun")])).await;
     let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
     events.next().await.expect("progress");
@@ -216,9 +203,46 @@ async fn a_client_that_closes_the_stream_cancels_the_call() {
 
     scene.upstream.wait_for_closed(1).await;
     let event = event_of(&scene.gateway, &scene.who, "work").await;
-    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
-    assert_eq!(event["outcome"]["error_code"], "upstream_error", "{event}");
+    has!(event, "/outcome/executed": "unknown", "/outcome/error_code": "upstream_error");
     assert_free(&scene).await;
+
+    // Whoever closes at any stage leaves one event for each call and frees its place.
+    // Each stage at which a client can close: the head, the body, right after it, while the tool works,
+    // and while the answer is written.
+    let scene = scene.anew();
+    let request = asking(&scene.gateway, &scene.who, "work", &json!(1));
+    let (address, head, body) = bytes_of(&scene.gateway, request);
+    let whole = [head.as_bytes(), &body].concat();
+
+    for cut in [20, head.len(), head.len() + body.len() / 2, whole.len()] {
+        for reset in [false, true] {
+            let mut stream = TcpStream::connect(&address).await.expect("a connection");
+            stream.write_all(&whole[..cut]).await.expect("a part sent");
+            if reset {
+                stream.set_zero_linger().expect("a connection to be reset");
+            }
+        }
+    }
+    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
+    events.next().await.expect("progress");
+    drop(events);
+
+    assert_free(&scene).await;
+    let open = async { while scene.gateway.ask(OPEN_INTENTS) != "0" {} };
+    timeout(Duration::from_secs(30), open).await.expect("every intent has its outcome");
+    let dispatched = scene.upstream.count("work");
+    let recorded = list(&scene.gateway, &scene.who, "target=up:work").await;
+    let mut requests: Vec<_> = recorded.iter().map(|it| it["request"]["id"].to_string()).collect();
+    requests.sort();
+    requests.dedup();
+    assert_eq!(requests.len(), recorded.len(), "one event for each");
+    assert!(recorded.len() >= dispatched && recorded.len() <= 3, "{recorded:#?}");
+    for event in &recorded {
+        let executed = event["outcome"]["executed"].as_str().expect("a word");
+        assert!(["no", "unknown"].contains(&executed), "{event}");
+    }
+    let unknown = recorded.iter().filter(|it| it["outcome"]["executed"] == "unknown").count();
+    assert!(unknown <= dispatched && unknown >= 1, "{recorded:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,8 +286,7 @@ async fn a_stream_that_outlives_its_node_ends_with_an_error() {
     assert_eq!(events.next().await, None);
     assert_eq!(scene.gateway.ended(), Some(0));
     scene.gateway.start();
-    let event = event_of(&scene.gateway, &scene.who, "work").await;
-    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
+    has!(event_of(&scene.gateway, &scene.who, "work").await, "/outcome/executed": "unknown");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -289,8 +312,7 @@ async fn a_server_of_the_older_era_is_told_of_progress_and_of_its_end() {
     let seen = upstream.requests();
     let of = |method: &str| &seen.iter().find(|(_, it)| it["method"] == method).expect("it").1;
     assert_eq!(of("notifications/cancelled")["params"]["requestId"], of("tools/call")["id"]);
-    let event = event_of(&gateway, &who, "work").await;
-    assert_eq!(event["outcome"]["executed"], "unknown", "{event}");
+    has!(event_of(&gateway, &who, "work").await, "/outcome/executed": "unknown");
 }
 
 /// Messages of this method in the diary of `tests/servers/working.py`.
@@ -376,44 +398,4 @@ async fn what_is_refused_before_the_call_is_answered_as_json() {
         assert_eq!(error(&ask(&token).await), (400, -32602), "{token}");
     }
     assert!(scene.upstream.calls().is_empty());
-}
-
-/// Each stage at which a client can close: the head, the body, right after it, while the tool works,
-/// and while the answer is written.
-#[tokio::test(flavor = "multi_thread")]
-async fn whoever_closes_at_any_stage_leaves_one_event_for_each_call_and_frees_its_place() {
-    let scene = one_at_a_time(telling(vec![note(1, "begun")])).await;
-    let request = asking(&scene.gateway, &scene.who, "work", &json!(1));
-    let (address, head, body) = bytes_of(&scene.gateway, request);
-    let whole = [head.as_bytes(), &body].concat();
-
-    for cut in [20, head.len(), head.len() + body.len() / 2, whole.len()] {
-        for reset in [false, true] {
-            let mut stream = TcpStream::connect(&address).await.expect("a connection");
-            stream.write_all(&whole[..cut]).await.expect("a part sent");
-            if reset {
-                stream.set_zero_linger().expect("a connection to be reset");
-            }
-        }
-    }
-    let mut events = Events::of(asking(&scene.gateway, &scene.who, "work", &json!(1))).await;
-    events.next().await.expect("progress");
-    drop(events);
-
-    assert_free(&scene).await;
-    let open = async { while scene.gateway.ask(OPEN_INTENTS) != "0" {} };
-    timeout(Duration::from_secs(30), open).await.expect("every intent has its outcome");
-    let dispatched = scene.upstream.count("work");
-    let recorded = list(&scene.gateway, &scene.who, "target=up:work").await;
-    let mut requests: Vec<_> = recorded.iter().map(|it| it["request"]["id"].to_string()).collect();
-    requests.sort();
-    requests.dedup();
-    assert_eq!(requests.len(), recorded.len(), "one event for each");
-    assert!(recorded.len() >= dispatched && recorded.len() <= 3, "{recorded:#?}");
-    for event in &recorded {
-        let executed = event["outcome"]["executed"].as_str().expect("a word");
-        assert!(["no", "unknown"].contains(&executed), "{event}");
-    }
-    let unknown = recorded.iter().filter(|it| it["outcome"]["executed"] == "unknown").count();
-    assert!(unknown <= dispatched && unknown >= 1, "{recorded:#?}");
 }

@@ -2,14 +2,8 @@
 
 mod posing;
 
-use portcullis_testkit::{Answer, Gateway, Principal, Script};
-use serde_json::{Value, json};
-
 use super::{error, modern, own};
-use crate::{
-    given::ENOUGH,
-    scene::{Ending, SUCCESS, Scene, events, giving, scene, scene_under, tool},
-};
+use crate::prelude::*;
 
 /// An error of a server that asks only clients that declared to be able to answer.
 const INSISTING: &str = r#"{"jsonrpc":"2.0","id":{id},"error":{"code":-32021,"message":"hunter2",
@@ -82,7 +76,7 @@ async fn rest_leg(scene: &Scene, tool: &str, interaction: Option<Value>) -> Answ
     scene.post(tool, &body.to_string()).await
 }
 
-fn asks(result: &Value) -> portcullis_testkit::HostileTool {
+fn asks(result: &Value) -> HostileTool {
     tool("asks", Script::Asks(result.to_string()))
 }
 
@@ -102,36 +96,6 @@ async fn statuses(scene: &Scene, answer: &Answer) -> (String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_can_answer_is_asked_and_its_answers_reach_the_tool() {
-    let scene = scene(vec![asks(&asking())]).await;
-    let gateway = &scene.gateway;
-    let who = &scene.who;
-    let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
-
-    let asked = leg(gateway, who, "asks", &declared, FORM, None).await.ok();
-
-    assert_eq!(asked.at("/result/resultType"), "input_required");
-    assert_eq!(asked.at("/result/inputRequests"), &form("Your name?"));
-    assert_eq!(own(&asked, "governance")["decision"], "allow");
-    assert!(asked.at("/result/content").is_null() && !asked.text.contains("theirs"));
-    assert_eq!(statuses(&scene, &asked).await, ("input_required".to_owned(), "yes".to_owned()));
-    let sent = &scene.upstream.calls()[0].message;
-    let meta = &sent["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
-    assert_eq!(meta, &json!({"elicitation": {"form": {}}}));
-
-    // An answer to nothing is left out.
-    let mut answers = answers();
-    answers["other"] = json!({"action": "accept"});
-    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
-
-    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
-    let told = done.at("/result/structuredContent");
-    let expected = json!({"responses": self::answers(), "state": "theirs", "arguments": {"n": 1}});
-    assert_eq!(told, &expected);
-    assert_eq!(statuses(&scene, &done).await, ("success".to_owned(), "yes".to_owned()));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
     let without_state = json!({"resultType": "input_required", "inputRequests": form("?")});
     let scene =
@@ -145,8 +109,7 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
     let again = json!({"state": state, "responses": answers()});
     let done = rest_leg(&scene, "asks", Some(again)).await;
 
-    assert_eq!(done.at("/result/responses"), &answers(), "{}", done.text);
-    assert_eq!(done.at("/result/state"), "theirs");
+    has!(done, "/result/responses": answers(), "/result/state": "theirs");
     scene.check(&done, SUCCESS).await;
     let meta = "/params/_meta/io.modelcontextprotocol~1clientCapabilities";
     for call in scene.upstream.calls() {
@@ -157,14 +120,12 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
     let asked = rest_leg(&scene, "bare", None).await;
     let state = asked.at("/result/interaction/state").clone();
     let again = json!({"state": state, "responses": answers()});
-    let done = rest_leg(&scene, "bare", Some(again)).await;
-    assert_eq!(done.at("/meta/outcome"), "success", "{}", done.text);
+    has!(rest_leg(&scene, "bare", Some(again)).await, "/meta/outcome": "success");
     let calls = scene.upstream.calls();
     assert_eq!(calls.last().unwrap().message.pointer("/params/requestState"), None);
     assert_eq!(calls[2].message.pointer(meta), Some(&json!({})), "nothing was declared");
     for nothing in [json!(null), json!({"capabilities": null, "state": null, "responses": null})] {
-        let asked = rest_leg(&scene, "bare", Some(nothing)).await;
-        assert_eq!(asked.at("/meta/outcome"), "input_required", "{}", asked.text);
+        has!(rest_leg(&scene, "bare", Some(nothing)).await, "/meta/outcome": "input_required");
     }
     for wrong in [
         json!(7),
@@ -173,8 +134,7 @@ async fn a_rest_caller_is_asked_and_answers_in_the_same_call() {
         json!({"more": null}),
         json!({"capabilities": []}),
     ] {
-        let refused = rest_leg(&scene, "asks", Some(wrong)).await;
-        assert_eq!(refused.refusal(), (400, "invalid_request"));
+        has!(rest_leg(&scene, "asks", Some(wrong)).await, 400 "invalid_request");
     }
 }
 
@@ -240,15 +200,14 @@ async fn a_state_is_worth_nothing_elsewhere() {
     assert_eq!(scene.upstream.calls().len(), calls, "nothing of it was sent");
     let rest =
         rest_leg(&scene, "other", Some(json!({"state": state, "responses": answers()}))).await;
-    assert_eq!(rest.refusal(), (400, "invalid_request"), "{}", rest.text);
-    assert_eq!(rest.at("/meta/outcome"), "invalid");
+    has!(rest, 400 "invalid_request", "/meta/outcome": "invalid");
     // Its owner still goes on with it.
-    let done = next_leg(&scene, "asks", &state, answers()).await;
-    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
+    has!(next_leg(&scene, "asks", &state, answers()).await, "/result/resultType": "complete");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_without_a_state_begin_the_call_anew() {
+async fn a_client_that_can_answer_is_asked_and_answers_to_nothing_are_ignored() {
+    // Answers without a state begin the call anew.
     let scene = scene(vec![asks(&asking())]).await;
     let mut params = json!({
         "name": "asks", "arguments": {},
@@ -257,13 +216,62 @@ async fn answers_without_a_state_begin_the_call_anew() {
     for responses in [answers(), json!(7)] {
         params["inputResponses"] = responses;
         let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params);
-        let answer = scene.gateway.send(request).await;
-
-        assert_eq!(answer.at("/result/resultType"), "input_required", "{}", answer.text);
+        has!(scene.gateway.send(request).await, "/result/resultType": "input_required");
     }
     let rest = rest_leg(&scene, "asks", Some(json!({"responses": answers()}))).await;
     assert_eq!(rest.at("/meta/outcome"), "input_required", "{}", rest.text);
     assert!(!scene.upstream.calls().iter().any(|call| call.body.contains("inputResponses")));
+
+    // Answers to nothing are ignored whatever they are.
+    let scene = scene.anew();
+    let mut more = answers();
+    for (at, other) in
+        [json!(7), json!(null), json!([1]), json!("x"), json!({"a": 1})].iter().enumerate()
+    {
+        more[format!("unknown-{at}")] = other.clone();
+    }
+
+    let state = state_of(&first_leg(&scene, "asks").await);
+    let done = next_leg(&scene, "asks", &state, more.clone()).await;
+    let rest = rest_leg(&scene, "asks", None).await;
+    let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
+    let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
+
+    assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
+    assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
+    // What was asked has to be answered by an object.
+    let wrong = next_leg(&scene, "asks", &state, json!({"name": 7})).await;
+    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
+    let wrong = next_leg(&scene, "asks", &state, json!([])).await;
+    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
+
+    // A client that can answer is asked and its answers reach the tool.
+    let scene = scene.anew();
+    let gateway = &scene.gateway;
+    let who = &scene.who;
+    let declared = json!({"elicitation": {"form": {}}, "extensions": {"a/b": {}}});
+
+    let asked = leg(gateway, who, "asks", &declared, FORM, None).await.ok();
+
+    assert_eq!(asked.at("/result/resultType"), "input_required");
+    assert_eq!(asked.at("/result/inputRequests"), &form("Your name?"));
+    assert_eq!(own(&asked, "governance")["decision"], "allow");
+    assert!(asked.at("/result/content").is_null() && !asked.text.contains("theirs"));
+    assert_eq!(statuses(&scene, &asked).await, ("input_required".to_owned(), "yes".to_owned()));
+    let sent = &scene.upstream.calls()[0].message;
+    let meta = &sent["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
+    assert_eq!(meta, &json!({"elicitation": {"form": {}}}));
+
+    // An answer to nothing is left out.
+    let mut answers = answers();
+    answers["other"] = json!({"action": "accept"});
+    let done = leg(gateway, who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
+
+    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
+    let told = done.at("/result/structuredContent");
+    let expected = json!({"responses": self::answers(), "state": "theirs", "arguments": {"n": 1}});
+    assert_eq!(told, &expected);
+    assert_eq!(statuses(&scene, &done).await, ("success".to_owned(), "yes".to_owned()));
 }
 
 const KEY: &str = "AKIAIOSFODNN7EXAMPLX";
@@ -371,8 +379,7 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
     for tool in ["many", "state", "other"] {
         let answer = leg(gateway, who, tool, &declared, FORM, None).await;
         assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
-        let rest = rest_leg(&scene, tool, None).await;
-        assert_eq!(rest.status, 502, "{tool}: {}", rest.text);
+        has!("{tool}"; rest_leg(&scene, tool, None).await, 502);
     }
     // The longest state comes back, however it has to be escaped.
     let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
@@ -386,46 +393,8 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn answers_to_nothing_are_ignored_whatever_they_are() {
-    let scene = scene(vec![asks(&asking())]).await;
-    let mut more = answers();
-    for (at, other) in
-        [json!(7), json!(null), json!([1]), json!("x"), json!({"a": 1})].iter().enumerate()
-    {
-        more[format!("unknown-{at}")] = other.clone();
-    }
-
-    let state = state_of(&first_leg(&scene, "asks").await);
-    let done = next_leg(&scene, "asks", &state, more.clone()).await;
-    let rest = rest_leg(&scene, "asks", None).await;
-    let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
-    let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
-
-    assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
-    assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
-    // What was asked has to be answered by an object.
-    let wrong = next_leg(&scene, "asks", &state, json!({"name": 7})).await;
-    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
-    let wrong = next_leg(&scene, "asks", &state, json!([])).await;
-    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_kill_between_two_legs_loses_nothing() {
-    let mut scene = scene(vec![asks(&asking())]).await;
-    let asked = first_leg(&scene, "asks").await;
-
-    scene.gateway.kill();
-    scene.gateway.start();
-    let state = state_of(&asked);
-    let done = next_leg(&scene, "asks", &state, answers()).await;
-
-    assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
-    assert_eq!(statuses(&scene, &asked).await.0, "input_required");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn each_leg_takes_an_idempotency_key_of_its_own() {
+async fn each_leg_takes_a_key_of_its_own_and_a_kill_between_two_loses_nothing() {
+    // Each leg takes an idempotency key of its own.
     let scene = scene(vec![asks(&asking())]).await;
     let keyed = |key: &str, earlier: Option<&str>| {
         let mut params = json!({
@@ -455,4 +424,15 @@ async fn each_leg_takes_an_idempotency_key_of_its_own() {
     assert_eq!(replayed.at("/result/structuredContent"), done.at("/result/structuredContent"));
     assert_eq!(done.at("/result/structuredContent/state"), "theirs", "{}", done.text);
     assert_eq!(scene.upstream.count("asks"), 2);
+
+    // A kill between two legs loses nothing.
+    let mut scene = scene.anew();
+    let asked = first_leg(&scene, "asks").await;
+
+    scene.gateway.kill();
+    scene.gateway.start();
+    let state = state_of(&asked);
+    has!(next_leg(&scene, "asks", &state, answers()).await, "/result/resultType": "complete");
+
+    assert_eq!(statuses(&scene, &asked).await.0, "input_required");
 }

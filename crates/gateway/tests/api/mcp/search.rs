@@ -1,10 +1,7 @@
 //! `/mcp?tools=search`: three tools instead of many.
 
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
-
 use super::{ask, call, error, names, own};
-use crate::scene::{Scene, events, scene_under, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -27,14 +24,15 @@ async fn scene(many: usize) -> Scene {
 }
 
 /// The ids that were found.
-fn found(answer: &portcullis_testkit::Answer) -> Vec<&str> {
+fn found(answer: &Answer) -> Vec<&str> {
     let tools = answer.at("/result/structuredContent/tools").as_array();
     let tools = tools.unwrap_or_else(|| panic!("{}", answer.text));
     tools.iter().map(|tool| tool["id"].as_str().unwrap()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_model_finds_reads_and_calls_a_tool_that_is_not_listed() {
+async fn a_model_finds_reads_and_calls_a_tool_that_is_not_listed_and_is_governed() {
+    // A model finds reads and calls a tool that is not listed.
     let scene = scene(0).await;
     let gateway = &scene.gateway;
     let who = &scene.who;
@@ -64,13 +62,8 @@ async fn a_model_finds_reads_and_calls_a_tool_that_is_not_listed() {
     assert_eq!(hits.header("x-ratelimit-resource"), "requests");
     let events = events(gateway, who, called.header("x-request-id")).await;
     assert_eq!(events[0]["target"]["id"], "up:count_issues");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_by_id_is_governed_like_any_other() {
-    let scene = scene(0).await;
-    let gateway = &scene.gateway;
-    let who = &scene.who;
+    // A call by id is governed like any other.
     let call = async |arguments: Value| call(gateway, who, "/mcp", "call_tool", arguments).await;
 
     let denied = call(json!({"id": "up:count_issues", "input": {"n": 11}})).await;
@@ -88,8 +81,7 @@ async fn a_call_by_id_is_governed_like_any_other() {
         json!({"id": "up:weather", "input": []}),
         json!({"id": "up:weather", "input": {}, "more": 1}),
     ] {
-        let answer = call(wrong.clone()).await;
-        assert_eq!(answer.at("/result/isError"), true, "{wrong}: {}", answer.text);
+        has!("{wrong}"; call(wrong.clone()).await, "/result/isError": true);
     }
 }
 

@@ -1,16 +1,8 @@
 //! Requests that must not be believed: of strangers, of pages of other sites, with headers that say
 //! another thing than the body.
 
-use portcullis_testkit::{Answer, Script};
-use reqwest::{Method, RequestBuilder};
-use serde_json::{Value, json};
-
 use super::{call, error, modern, raw};
-use crate::{
-    gateway,
-    given::{assert_framed, exchange, serve_as},
-    scene::{Scene, scene, tool},
-};
+use crate::prelude::*;
 
 /// A call that is complete but for its headers.
 fn message() -> Value {
@@ -42,7 +34,8 @@ async fn send(scene: &Scene, body: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stranger_learns_nothing() {
+async fn a_stranger_learns_nothing_and_nothing_of_the_caller_goes_upstream() {
+    // A stranger learns nothing.
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     for path in ["/mcp", "/mcp/up", "/mcp/nowhere"] {
         for token in [None, Some("mcp_live_x")] {
@@ -56,18 +49,36 @@ async fn a_stranger_learns_nothing() {
             assert_framed(&answer, path);
             assert_eq!(answer.status, 401, "{}", answer.text);
             assert!(answer.header("www-authenticate").starts_with("Bearer"));
-            assert_eq!(answer.at("/jsonrpc"), "2.0");
-            assert_eq!(answer.at("/error/code"), 401);
+            has!(answer, "/jsonrpc": "2.0", "/error/code": 401);
         }
     }
     let request = scene.gateway.request(Method::POST, &format!("/mcp?token={}", scene.who.token));
-    let answer = scene.gateway.send(request.body(message().to_string())).await;
-    assert_eq!(answer.status, 401);
+    has!(scene.gateway.send(request.body(message().to_string())).await, 401);
     let path = format!("/mcp?access_token={}", scene.who.token);
     let answer = call(&scene.gateway, &scene.who, &path, "up__echo", json!({})).await;
     assert_eq!(error(&answer), (400, -32602));
     assert!(answer.at("/error/message").as_str().unwrap().contains("never belongs into a URL"));
     assert!(scene.upstream.calls().is_empty());
+
+    // Nothing of the caller goes upstream and sessions mean nothing.
+    let scene = scene.anew();
+    let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1, "baggage": "k=mine"}});
+    let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params)
+        .header("cookie", "session=mine")
+        .header("mcp-session-id", "invented")
+        .header("last-event-id", "7")
+        .header("baggage", "k=mine")
+        .header("x-mine", "mine");
+
+    let answer = scene.gateway.send(request).await.ok();
+
+    assert!(!answer.headers.contains_key("mcp-session-id"));
+    let call = scene.upstream.calls().remove(0);
+    assert!(!call.headers.contains_key("cookie") && !call.headers.contains_key("x-mine"));
+    assert!(!call.body.contains("secret-of-the-caller"));
+    let told = format!("{:?}{}", call.headers, call.body);
+    assert!(!told.contains(&scene.who.token) && !told.contains("invented"));
+    assert!(!told.contains("baggage"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,26 +205,4 @@ async fn what_is_no_single_message_within_bounds_is_refused() {
     let typed = typed.header("content-type", "text/plain").body(message().to_string());
     assert_eq!(error(&scene.gateway.send(typed).await), (415, -32600));
     assert!(scene.upstream.calls().is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nothing_of_the_caller_goes_upstream_and_sessions_mean_nothing() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let params = json!({"name": "echo", "arguments": {}, "_meta": {"secret-of-the-caller": 1, "baggage": "k=mine"}});
-    let request = modern(&scene.gateway, &scene.who, "/mcp/up", "tools/call", &params)
-        .header("cookie", "session=mine")
-        .header("mcp-session-id", "invented")
-        .header("last-event-id", "7")
-        .header("baggage", "k=mine")
-        .header("x-mine", "mine");
-
-    let answer = scene.gateway.send(request).await.ok();
-
-    assert!(!answer.headers.contains_key("mcp-session-id"));
-    let call = scene.upstream.calls().remove(0);
-    assert!(!call.headers.contains_key("cookie") && !call.headers.contains_key("x-mine"));
-    assert!(!call.body.contains("secret-of-the-caller"));
-    let told = format!("{:?}{}", call.headers, call.body);
-    assert!(!told.contains(&scene.who.token) && !told.contains("invented"));
-    assert!(!told.contains("baggage"), "{told}");
 }

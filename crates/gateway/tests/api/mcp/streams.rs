@@ -1,15 +1,10 @@
 //! `subscriptions/listen`: a stream that tells when the tools that a caller may use change.
 
-use portcullis_testkit::{Gateway, McpServer, Principal, tool};
+use portcullis_testkit::tool;
 use reqwest::Response;
-use serde_json::{Value, json};
-use tokio::time::timeout;
 
 use super::{ask, ask_legacy, call, error, modern, names, own_kib};
-use crate::{
-    gateway,
-    given::{ENOUGH, PATIENCE, serve_as},
-};
+use crate::prelude::*;
 
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
@@ -63,32 +58,9 @@ async fn whoever_listens_hears_that_the_list_changed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stream_ends_with_an_error_of_its_token_or_a_goodbye_of_its_node() {
+async fn streams_are_few_for_each_caller_and_end_with_its_token_or_node() {
+    // Streams are few for each caller and of the stateless era.
     let (mut gateway, _upstream, who) = start(&["one"]).await;
-    let other = gateway.service(&who.org, "mcps:read");
-    let mut revoked = listen(&gateway, &other, &json!({})).await;
-    let mut kept = listen(&gateway, &who, &json!({})).await;
-    let acknowledged = next(&mut kept).await.expect("an acknowledgement");
-    assert_eq!(acknowledged["params"]["notifications"], json!({}));
-    next(&mut revoked).await.expect("an acknowledgement");
-
-    gateway.delete(&other, "/v1/auth/token").await.ok();
-    let refused = next(&mut revoked).await.expect("an error");
-    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(401)), "{refused}");
-    assert_eq!(next(&mut revoked).await, None);
-    gateway.terminate();
-    let goodbye = next(&mut kept).await.expect("a goodbye");
-
-    assert_eq!(goodbye["id"], 7);
-    assert_eq!(goodbye["result"]["resultType"], "complete");
-    assert_eq!(goodbye["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"], 7);
-    assert_eq!(next(&mut kept).await, None);
-    assert_eq!(gateway.ended(), Some(0));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
-    let (gateway, _upstream, who) = start(&["one"]).await;
     let mut streams = Vec::new();
     for _ in 0..16 {
         streams.push(listen(&gateway, &who, &json!({})).await);
@@ -105,6 +77,26 @@ async fn streams_are_few_for_each_caller_and_of_the_stateless_era() {
     let statuses = [beyond, others, blind].map(|stream| stream.status().as_u16());
     assert_eq!(statuses, [503, 200, 403]);
     assert_eq!(error(&legacy), (200, -32601));
+
+    // A stream ends with an error of its token or a goodbye of its node.
+    let who = gateway.service(&fresh_org(&gateway), "mcps:read mcps:invoke");
+    let mut revoked = listen(&gateway, &other, &json!({})).await;
+    let mut kept = listen(&gateway, &who, &json!({})).await;
+    let acknowledged = next(&mut kept).await.expect("an acknowledgement");
+    assert_eq!(acknowledged["params"]["notifications"], json!({}));
+    next(&mut revoked).await.expect("an acknowledgement");
+
+    gateway.delete(&other, "/v1/auth/token").await.ok();
+    let refused = next(&mut revoked).await.expect("an error");
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(401)), "{refused}");
+    assert_eq!(next(&mut revoked).await, None);
+    gateway.terminate();
+    let goodbye = next(&mut kept).await.expect("a goodbye");
+
+    has!(goodbye, "/id": 7, "/result/resultType": "complete",
+        "/result/_meta/io.modelcontextprotocol~1subscriptionId": 7);
+    assert_eq!(next(&mut kept).await, None);
+    assert_eq!(gateway.ended(), Some(0));
 }
 
 /// The most that an idle stream may take, with its part of a connection. A buffer of its own in the

@@ -5,15 +5,13 @@ use portcullis_core::{
     random::Random,
     token::{Token, TokenKind},
 };
-use portcullis_testkit::Answer;
-use reqwest::Method;
 
 use super::{
     Site,
     client::{Client, Fields, Tokens, VERIFIER, another_verifier, encoded, hidden, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 /// Tokens that an address may have looked up in a minute, with its failed requests.
@@ -35,7 +33,7 @@ impl Random for NumberedRandom {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_neighbour_with_made_up_tokens_locks_out_no_code_and_no_refresh_that_was_given_here() {
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let given = client.tokens(&browser, &client.request()).await;
@@ -69,7 +67,7 @@ fn without(fields: &Fields, name: &str) -> Fields {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_browser_is_sent_nowhere_but_to_the_address_of_the_client() {
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let loopback = site.client("http://127.0.0.1/cb").await;
     let browser = site.browser().await;
@@ -118,8 +116,9 @@ async fn a_browser_is_sent_nowhere_but_to_the_address_of_the_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unknown_client_is_told_on_a_page() {
-    let site = Site::start();
+async fn an_unknown_client_one_without_s256_and_one_that_imitates_get_nothing() {
+    // An unknown client is told on a page.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let changed = format!("{}x", client.id);
@@ -129,15 +128,9 @@ async fn an_unknown_client_is_told_on_a_page() {
         assert!(!page.headers.contains_key("location"), "{id}");
     }
     let twice = format!("{}&client_id=x", encoded(&client.request()));
-    let page = browser.open(&format!("/oauth/authorize?{twice}")).await;
-    assert_eq!(page.status, 400, "{}", page.text);
-}
+    has!(browser.open(&format!("/oauth/authorize?{twice}")).await, 400);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn without_s256_there_is_no_code() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
+    // Without s256 there is no code.
     let request = client.request();
     client.code(&browser, &request).await;
     for request in [
@@ -156,11 +149,22 @@ async fn without_s256_there_is_no_code() {
             assert_eq!(error(&refused), (400, "invalid_grant"));
         }
     }
+
+    // Names that imitate are text and show what hides in them.
+    let name = "<script>alert(1)</script>Cl\u{200b}aude\u{202e}&quot;";
+    let client = Client::registered(&site.gateway, name, APP).await;
+
+    let page = client.asks(&browser, &client.request()).await;
+
+    assert!(page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;Cl[U+200B]aude[U+202E]"));
+    assert!(!page.text.contains("<script") && !page.text.contains('\u{202e}'), "{}", page.text);
+    assert!(page.text.contains("nothing vouches for its name"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_is_worth_nothing_in_other_hands() {
-    let site = Site::start();
+    // A code is worth nothing in other hands.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let other = site.client(APP).await;
     let browser = site.browser().await;
@@ -188,11 +192,32 @@ async fn a_code_is_worth_nothing_in_other_hands() {
     let unknown = client.token(&with(&exchange, "client_id", "dcr_AAAA")).await;
     assert_eq!(error(&unknown), (401, "invalid_client"));
     Tokens::of(&client.token(&exchange).await);
+
+    // Consent is to what was shown.
+    let page = client.asks(&browser, &client.request()).await;
+    let more = with(&client.request(), "scope", "mcps:read mcps:invoke providers:write");
+    let token = hidden(&page, "form_token");
+    let shown = hidden(&page, "shown");
+
+    let swapped = browser
+        .submit(
+            "/oauth/authorize",
+            &[
+                ("form_token", &token),
+                ("request", &encoded(&more)),
+                ("shown", &shown),
+                ("decision", "allow"),
+            ],
+        )
+        .await;
+
+    assert_eq!(swapped.status, 200, "{}", swapped.text);
+    assert!(swapped.text.contains("connect and disconnect providers"), "{}", swapped.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn consent_is_given_on_the_page_of_the_session_only() {
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let page = client.asks(&browser, &client.request()).await;
@@ -233,48 +258,9 @@ async fn consent_is_given_on_the_page_of_the_session_only() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn consent_is_to_what_was_shown() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
-    let page = client.asks(&browser, &client.request()).await;
-    let more = with(&client.request(), "scope", "mcps:read mcps:invoke providers:write");
-    let token = hidden(&page, "form_token");
-    let shown = hidden(&page, "shown");
-
-    let swapped = browser
-        .submit(
-            "/oauth/authorize",
-            &[
-                ("form_token", &token),
-                ("request", &encoded(&more)),
-                ("shown", &shown),
-                ("decision", "allow"),
-            ],
-        )
-        .await;
-
-    assert_eq!(swapped.status, 200, "{}", swapped.text);
-    assert!(swapped.text.contains("connect and disconnect providers"), "{}", swapped.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn names_that_imitate_are_text_and_show_what_hides_in_them() {
-    let site = Site::start();
-    let browser = site.browser().await;
-    let name = "<script>alert(1)</script>Cl\u{200b}aude\u{202e}&quot;";
-    let client = Client::registered(&site.gateway, name, APP).await;
-
-    let page = client.asks(&browser, &client.request()).await;
-
-    assert!(page.text.contains("&lt;script&gt;alert(1)&lt;/script&gt;Cl[U+200B]aude[U+202E]"));
-    assert!(!page.text.contains("<script") && !page.text.contains('\u{202e}'), "{}", page.text);
-    assert!(page.text.contains("nothing vouches for its name"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_resource_that_is_not_of_this_gateway_is_refused() {
-    let site = Site::start();
+async fn resources_and_forms_that_are_none_are_refused() {
+    // A resource that is not of this gateway is refused.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let url = site.gateway.url();
@@ -296,11 +282,8 @@ async fn a_resource_that_is_not_of_this_gateway_is_refused() {
         let answer = client.asks(&browser, &with(&client.request(), "resource", &resource)).await;
         assert_eq!(answer.status, 200, "{resource}: {}", answer.text);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_form_that_is_no_form_is_refused_in_the_words_of_oauth() {
-    let site = Site::start();
+    // A form that is no form is refused in the words of oauth.
     let send = |kind: &'static str, body: String| {
         let request = site.gateway.request(Method::POST, "/oauth/token");
         site.gateway.send(request.header("content-type", kind).body(body))

@@ -5,22 +5,16 @@ use std::{cell::Cell, fmt::Write as _};
 
 use portcullis_core::{
     authorization::{ClientKind, ClientRef, Face},
-    clock::Timestamp,
     principal::{AuthMethod, ScopeSet},
 };
 use portcullis_store::{BrowserSession, Consent, Store};
-use portcullis_testkit::{McpServer, Principal, tool};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::tool;
 
 use super::{
     Site,
     client::{Client, Tokens},
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, items, members, now, store},
-};
+use crate::prelude::*;
 
 const APP: &str = "https://app.example/cb";
 /// A provider that takes a key, which the client at `/mcp/sample` must not reach.
@@ -47,7 +41,7 @@ struct Callers<'a> {
 
 fn site(server: &McpServer) -> Site {
     let config = format!("[server]\ntrusted_proxies = [\"127.0.0.0/8\"]\n{}", super::LINKS);
-    Site::of(gateway().config(&config).sample().http("keyed", &server.url(), KEYED))
+    Site::built(gateway().config(&config).sample().http("keyed", &server.url(), KEYED))
 }
 
 impl Site {
@@ -297,7 +291,7 @@ async fn an_idempotency_key_gives_other_hands_nothing_of_what_they_are_denied() 
         when { principal has client && principal.client.name == \"Other\" };\n\
         @id(\"weak\") forbid (principal, action, resource)\n\
         unless { principal in Mcp::Scope::\"mcps:read\" };";
-    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let site = Site::built(gateway().config(super::LINKS).sample().policies(policies));
     let browser = site.browser().await;
     let ana = site.of_operator(HANDED);
     let app = site.client(APP).await;
@@ -331,7 +325,7 @@ async fn an_approval_is_of_the_client_that_asked_for_it() {
     let policies = "@id(\"all\") permit (principal, action, resource);\n\
         @id(\"ask\") @require_approval(\"approvers=leads\")\n\
         forbid (principal, action == Mcp::Action::\"sample:list_items\", resource);";
-    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let site = Site::built(gateway().config(super::LINKS).sample().policies(policies));
     let browser = site.browser().await;
     let app = site.client(APP).await;
     let first = app.tokens(&browser, &app.request()).await;
@@ -359,7 +353,7 @@ async fn an_approval_is_of_the_client_that_asked_for_it() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_gives_scopes_that_the_token_at_hand_lacks() {
     let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
-    let site = Site::of(gateway().config(&format!("{}\n{declared}", super::LINKS)).sample());
+    let site = Site::built(gateway().config(&format!("{}\n{declared}", super::LINKS)).sample());
     site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
     let desk = Client {
         gateway: &site.gateway,

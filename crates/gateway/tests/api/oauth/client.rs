@@ -1,13 +1,11 @@
 //! A client of the authorization server, and what it keeps between its steps.
 
-use std::{cell::Cell, collections::BTreeMap};
+use std::cell::Cell;
 
 use portcullis_core::{oauth::PkceVerifier, secret::Secret};
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::{Method, Url};
-use serde_json::json;
+use reqwest::Url;
 
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 /// The secret behind the challenges of all these clients.
 pub(super) const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";

@@ -3,21 +3,17 @@
 
 mod pages;
 
-use std::process::Stdio;
-
-use portcullis_testkit::{Builder, Chromium, Oidc, servers};
-use serde_json::{Value, json};
+use portcullis_testkit::Chromium;
 use tokio::{
     io::{AsyncBufReadExt, BufReader, Lines},
     process::{Child, ChildStdout, Command},
-    time::timeout,
 };
 
 use super::Site;
 use crate::{
-    gateway,
     login::issuers,
     mcp::clients::{PATIENCE, node, script},
+    prelude::*,
 };
 
 /// Sentences of every page of consent.
@@ -123,9 +119,8 @@ fn log_in(site: &mut Site, browser: &Chromium, until: &str) {
 /// Fails unless the newest of so many calls names its client.
 async fn assert_named(site: &Site, calls: usize, client: &str) {
     let event = site.events("mcp.invocation", calls).await.pop().unwrap();
-    assert_eq!(event["actor"]["id"], *site.ana, "{event}");
-    assert_eq!(event["actor"]["client"]["kind"], "registered", "{event}");
-    assert_eq!(event["detached"]["label"], client, "{event}");
+    has!(event, "/actor/id": *site.ana, "/actor/client/kind": "registered",
+        "/detached/label": client);
 }
 
 /// A program that gets in by a browser, and the name that it registers.

@@ -2,16 +2,19 @@
 //! who allows it in a real browser. Each scenario of the suite stands in [`SCENARIOS`]; all of them pass. Its
 //! scenarios for clients are in [`crate::client_conformance`].
 
-use std::{collections::BTreeSet, net::TcpListener};
+use std::net::TcpListener;
 
-use portcullis_testkit::{Chromium, servers};
-use tokio::{process::Command, time::timeout};
+use portcullis_testkit::Chromium;
+use tokio::process::Command;
 
 use super::{
     Site,
     clients::{Program, QUESTION, sign_in},
 };
-use crate::mcp::clients::{PATIENCE, node};
+use crate::{
+    mcp::clients::{PATIENCE, node},
+    prelude::*,
+};
 
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
 /// The scenarios of both revisions, each with its number of checks. The first gives the second the metadata.
@@ -41,7 +44,7 @@ async fn every_scenario_of_the_suite_for_authorization_servers_is_played() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_gateway_is_an_authorization_server_as_the_suite_wants() {
-    let site = Site::start();
+    let site = Site::sampled();
     let browser = Chromium::start();
     sign_in(&site, &browser, "Sign out");
     for revision in REVISIONS {

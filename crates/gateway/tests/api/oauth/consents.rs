@@ -5,13 +5,14 @@ use super::{
     client::{Client, hidden, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
-    let site = Site::start();
+async fn a_consent_is_listed_and_its_end_ends_the_tokens_and_codes() {
+    // A consent is listed and its end ends the tokens.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let tokens = client.tokens(&browser, &client.request()).await;
@@ -30,25 +31,17 @@ async fn a_consent_is_listed_and_its_end_ends_the_tokens() {
     let own = site.gateway.delete(&site.ana_with(&tokens.access), &path).await;
     let withdrawn = site.gateway.delete(&admin, &path).await.ok();
 
-    assert_eq!(consent["client"]["name"], "App");
-    assert_eq!(consent["endpoint"], "/mcp");
-    assert_eq!(consent["principal_id"], *site.ana);
-    assert_eq!(consent["principal_name"], "Ana");
-    assert_eq!(others.at("/data/items/0"), &serde_json::Value::Null);
+    has!(consent, "/client/name": "App", "/endpoint": "/mcp", "/principal_id": *site.ana,
+        "/principal_name": "Ana");
+    assert_eq!(others.at("/data/items/0"), &Value::Null);
     assert_eq!((refused.status.as_u16(), own.status.as_u16()), (404, 404));
     assert_eq!(withdrawn.at("/data/tokens_revoked"), 2);
-    let after = site.gateway.get(&site.ana_with(&tokens.access), "/v1/mcps").await;
-    assert_eq!(after.status, 401, "{}", after.text);
+    has!(site.gateway.get(&site.ana_with(&tokens.access), "/v1/mcps").await, 401);
     let refreshed = client.token(&client.refresh(&tokens.refresh)).await;
     assert_eq!(error(&refreshed), (400, "invalid_grant"));
     site.events("consent.withdrawn", 1).await;
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
+    // A code is worth nothing once its consent is withdrawn.
     let code = client.code(&browser, &client.request()).await;
     let listed = site.gateway.admin(&["consent", "list", "--org", &site.org]);
     let config = site.gateway.config_file();
@@ -72,7 +65,8 @@ async fn a_code_is_worth_nothing_once_its_consent_is_withdrawn() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_is_not_asked_again_for_what_it_remembers_and_for_nothing_else() {
-    let site = Site::start();
+    // A person is not asked again for what it remembers and for nothing else.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let request = client.request();
@@ -97,11 +91,21 @@ async fn a_person_is_not_asked_again_for_what_it_remembers_and_for_nothing_else(
     assert!(returned(&client.asks(&browser, &silent).await).contains_key("code"));
     silent.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
     assert_eq!(returned(&client.asks(&browser, &silent).await)["error"], "consent_required");
+
+    // A program of the machine is never remembered.
+    let client = site.client("http://127.0.0.1:5555/cb").await;
+    let page = client.asks(&browser, &client.request()).await;
+    assert!(!page.text.contains("remember"), "{}", page.text);
+
+    Client::decides(&browser, &page, "allow", true).await;
+
+    assert_eq!(client.asks(&browser, &client.request()).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_of_a_session_that_was_replaced_decides_nothing_and_is_shown_again() {
-    let site = Site::start();
+async fn codes_and_pages_end_with_the_session_of_their_person() {
+    // A page of a session that was replaced decides nothing and is shown again.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let request = client.request();
     let ben = site.gateway.admin(&["principal", "create", "Ben", "--org", &site.org]);
@@ -120,30 +124,14 @@ async fn a_page_of_a_session_that_was_replaced_decides_nothing_and_is_shown_agai
 
     let page = client.asks(&browser, &request).await;
     assert!(returned(&page).contains_key("code"), "Ana is signed in, and remembers");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_program_of_the_machine_is_never_remembered() {
-    let site = Site::start();
-    let client = site.client("http://127.0.0.1:5555/cb").await;
-    let browser = site.browser().await;
-    let page = client.asks(&browser, &client.request()).await;
-    assert!(!page.text.contains("remember"), "{}", page.text);
-
-    Client::decides(&browser, &page, "allow", true).await;
-
-    assert_eq!(client.asks(&browser, &client.request()).await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_code_ends_with_the_sessions_and_with_the_access_of_its_person() {
-    let site = Site::start();
+    // A code ends with the sessions and with the access of its person.
     let client = site.client(APP).await;
     let admin = site.gateway.user(&site.org, "admin", "admin");
     let path = format!("/v1/principals/{}", site.ana);
     let set = async |disabled: bool| {
-        let body = serde_json::json!({ "disabled": disabled });
-        let request = site.gateway.request_of(&admin, reqwest::Method::PATCH, &path).json(&body);
+        let body = json!({ "disabled": disabled });
+        let request = site.gateway.request_of(&admin, Method::PATCH, &path).json(&body);
         site.gateway.send(request).await.ok();
     };
     for end in ["sign out everywhere", "disable here", "disable over the API"] {

@@ -4,15 +4,11 @@
 //! `GET /.well-known/oauth-authorization-server`, `GET /.well-known/oauth-authorization-server/mcp`,
 //! `GET /.well-known/oauth-authorization-server/mcp/{slug}`.
 
-use portcullis_testkit::{Answer, Gateway};
-use reqwest::Method;
-use serde_json::json;
-
 use super::{
     Site,
     client::{Tokens, returned},
 };
-use crate::{gateway, given::assert_framed};
+use crate::prelude::*;
 
 async fn get(gateway: &Gateway, path: &str) -> Answer {
     gateway.send(gateway.request(Method::GET, path)).await
@@ -30,8 +26,9 @@ async fn ping(gateway: &Gateway, path: &str, token: Option<&str>) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_without_a_token_is_led_to_the_authorization_server() {
-    let site = Site::start();
+async fn a_client_without_a_token_is_led_to_the_server_which_tells_what_works() {
+    // A client without a token is led to the authorization server.
+    let site = Site::sampled();
     let url = site.gateway.url();
     for (path, resource) in [
         ("/mcp", format!("{url}/mcp")),
@@ -51,10 +48,9 @@ async fn a_client_without_a_token_is_led_to_the_authorization_server() {
         let metadata =
             get(&site.gateway, &format!("/.well-known/oauth-protected-resource{path}")).await;
 
-        assert_eq!(metadata.at("/resource"), &json!(resource), "{}", metadata.text);
-        assert_eq!(metadata.at("/authorization_servers"), &json!([url]));
-        assert_eq!(metadata.at("/scopes_supported"), &json!(["mcps:read", "mcps:invoke"]));
-        assert_eq!(metadata.at("/bearer_methods_supported"), &json!(["header"]));
+        has!(metadata, "/resource": resource, "/authorization_servers": [url],
+            "/scopes_supported": ["mcps:read", "mcps:invoke"],
+            "/bearer_methods_supported": ["header"]);
         assert_framed(&metadata, path);
     }
     let root = get(&site.gateway, "/.well-known/oauth-protected-resource").await;
@@ -62,12 +58,25 @@ async fn a_client_without_a_token_is_led_to_the_authorization_server() {
     let rest = get(&site.gateway, "/.well-known/oauth-protected-resource/v1").await.ok();
     assert_eq!(rest.at("/resource"), &json!(format!("{url}/v1")));
     assert!(rest.at("/scopes_supported").as_array().unwrap().contains(&json!("admin")));
+
+    // The authorization server tells what works.
+    for form in ["", "/mcp", "/mcp/sample"] {
+        let path = format!("/.well-known/oauth-authorization-server{form}");
+
+        let metadata = get(&site.gateway, &path).await.ok();
+
+        has!(metadata, "/issuer": url, "/authorization_endpoint": format!("{url}/oauth/authorize"),
+            "/token_endpoint": format!("{url}/oauth/token"),
+            "/registration_endpoint": format!("{url}/oauth/register"),
+            "/response_types_supported": ["code"], "/code_challenge_methods_supported": ["S256"],
+            "/authorization_response_iss_parameter_supported": true);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them() {
     let names = "[mcp]\nhosts = [\"gateway.internal:8443\", \"other.internal\"]";
-    let site = Site::of(gateway().config(super::LINKS).config(names).sample());
+    let site = Site::built(gateway().config(super::LINKS).config(names).sample());
     let url = site.gateway.url();
     let port = url.rsplit_once(':').unwrap().1;
     let browser = site.browser().await;
@@ -85,8 +94,7 @@ async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them()
         let challenge = refused.header("www-authenticate");
         assert!(challenge.contains(&format!("\"http://{host}{document}\"")), "{challenge}");
         let metadata = site.gateway.send(at(Method::GET, document, host)).await.ok();
-        assert_eq!(metadata.at("/resource"), &json!(resource));
-        assert_eq!(metadata.at("/authorization_servers"), &json!([url]), "the issuer is one");
+        has!("the issuer is one"; metadata, "/resource": resource, "/authorization_servers": [url]);
 
         let mut request = client.request();
         request.insert("resource", resource.clone());
@@ -122,28 +130,6 @@ async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_authorization_server_tells_what_works() {
-    let site = Site::start();
-    let url = site.gateway.url();
-    for form in ["", "/mcp", "/mcp/sample"] {
-        let path = format!("/.well-known/oauth-authorization-server{form}");
-
-        let metadata = get(&site.gateway, &path).await.ok();
-
-        assert_eq!(metadata.at("/issuer"), &json!(url));
-        assert_eq!(
-            metadata.at("/authorization_endpoint"),
-            &json!(format!("{url}/oauth/authorize"))
-        );
-        assert_eq!(metadata.at("/token_endpoint"), &json!(format!("{url}/oauth/token")));
-        assert_eq!(metadata.at("/registration_endpoint"), &json!(format!("{url}/oauth/register")));
-        assert_eq!(metadata.at("/response_types_supported"), &json!(["code"]));
-        assert_eq!(metadata.at("/code_challenge_methods_supported"), &json!(["S256"]));
-        assert_eq!(metadata.at("/authorization_response_iss_parameter_supported"), &json!(true));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn without_a_login_nothing_is_offered_and_the_refusal_says_how_to_get_a_token() {
     let gateway = gateway().sample().start();
 
@@ -156,8 +142,7 @@ async fn without_a_login_nothing_is_offered_and_the_refusal_says_how_to_get_a_to
         "/.well-known/oauth-protected-resource/mcp",
         "/.well-known/oauth-authorization-server",
     ] {
-        let answer = get(&gateway, path).await;
-        assert_eq!(answer.status, 404, "{path}: {}", answer.text);
+        has!("{path}"; get(&gateway, path).await, 404);
     }
     let register = gateway.request(Method::POST, "/oauth/register").json(&json!({}));
     assert_eq!(gateway.send(register).await.status, 404);
@@ -165,18 +150,16 @@ async fn without_a_login_nothing_is_offered_and_the_refusal_says_how_to_get_a_to
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_operator_can_switch_it_off() {
-    let site = Site::of(gateway().config(super::LINKS).config("[oauth]\nenabled = false"));
+    let site = Site::built(gateway().config(super::LINKS).config("[oauth]\nenabled = false"));
 
-    let answer = get(&site.gateway, "/.well-known/oauth-authorization-server").await;
-
-    assert_eq!(answer.status, 404, "{}", answer.text);
+    has!(get(&site.gateway, "/.well-known/oauth-authorization-server").await, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_that_the_operator_lists_may_ask_and_others_may_not() {
     let page = "http://localhost:6274";
     let origins = format!("[mcp]\norigins = [\"{page}\"]");
-    let site = Site::of(gateway().config(super::LINKS).config(&origins).sample());
+    let site = Site::built(gateway().config(super::LINKS).config(&origins).sample());
     for (method, path) in [
         ("GET", "/.well-known/oauth-protected-resource/mcp"),
         ("GET", "/.well-known/oauth-authorization-server"),

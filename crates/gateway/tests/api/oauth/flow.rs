@@ -1,16 +1,12 @@
 //! The whole way: `GET /oauth/authorize`, `POST /oauth/authorize`, `POST /oauth/token`, `POST /oauth/revoke`, and
 //! what a token is good for.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     Site,
     client::{Client, Fields, Tokens, encoded, led_to, returned},
     error,
 };
-use crate::login::browser::Browser;
+use crate::{login::browser::Browser, prelude::*};
 
 const APP: &str = "https://app.example/cb";
 
@@ -27,7 +23,8 @@ async fn lists(site: &Site, token: &str, path: &str) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_lets_a_client_call_a_tool() {
-    let site = Site::start();
+    // A person lets a client call a tool.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let stranger = Browser::new(&site.gateway);
 
@@ -45,12 +42,10 @@ async fn a_person_lets_a_client_call_a_tool() {
     let to = led_to(&back);
     let back = returned(&back);
     assert_eq!(to.host_str(), Some("app.example"));
-    assert_eq!(back["state"], "a state & more");
-    assert_eq!(back["iss"], site.gateway.url());
+    has!(json!(back), "/state": "a state & more", "/iss": site.gateway.url());
     let granted = client.token(&client.exchange(&back["code"])).await;
     let tokens = Tokens::of(&granted);
-    assert_eq!(granted.at("/token_type"), "Bearer");
-    assert_eq!(granted.at("/scope"), "mcps:invoke mcps:read");
+    has!(granted, "/token_type": "Bearer", "/scope": "mcps:invoke mcps:read");
     assert_eq!(granted.header("cache-control"), "no-store");
     assert!(granted.headers.contains_key("x-request-id"));
     assert!(tokens.access.starts_with("mcp_live_") && tokens.refresh.starts_with("mcp_refresh_"));
@@ -64,13 +59,24 @@ async fn a_person_lets_a_client_call_a_tool() {
     .await
     .ok();
     let event = site.events("mcp.invocation", 1).await.remove(0);
-    assert_eq!(event["actor"]["client"]["kind"], "registered");
-    assert_eq!(event["detached"]["label"], "App");
+    has!(event, "/actor/client/kind": "registered", "/detached/label": "App");
+
+    // A token that is made from a clients token stays the clients.
+    let mut request = client.request();
+    request.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
+    let tokens = client.tokens(&browser, &request).await;
+
+    let ana = site.ana_with(&tokens.access);
+    let made = site.gateway.post(&ana, "/v1/auth/token", "{}").await.ok();
+    let token = made.at("/data/access_token").as_str().unwrap();
+
+    assert_eq!(lists(&site, token, "/mcp/sample").await.status, 200);
+    assert_eq!(lists(&site, token, "/mcp").await.status, 401);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn another_account_is_taken_where_the_person_or_the_client_wants_it() {
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let ben = site.gateway.admin(&["principal", "create", "Ben", "--org", &site.org]);
     let next = |page: &Answer| {
@@ -106,28 +112,9 @@ async fn another_account_is_taken_where_the_person_or_the_client_wants_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_step_is_in_the_log_and_names_the_client() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
-
-    let page = client.asks(&browser, &client.request()).await;
-    let denied = Client::decides(&browser, &page, "deny", false).await;
-    client.tokens(&browser, &client.request()).await;
-
-    assert_eq!(returned(&denied)["error"], "access_denied");
-    for kind in ["consent.denied", "consent.given", "token.issued"] {
-        let event = site.events(kind, 1).await.remove(0);
-        assert_eq!(event["actor"]["id"], *site.ana, "{event}");
-        assert!(event["actor"]["client"]["id"].as_str().unwrap().starts_with("reg_"), "{event}");
-        assert_eq!(event["detached"]["label"], "App", "{event}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_good_at_its_own_endpoint_and_for_the_same_tools_over_rest() {
-    let builder = crate::gateway().config(super::LINKS).sample();
-    let site = Site::of(builder);
+async fn a_token_is_good_at_its_own_endpoint_and_its_code_once() {
+    // A token is good at its own endpoint and for the same tools over rest.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let mut request = client.request();
@@ -138,26 +125,20 @@ async fn a_token_is_good_at_its_own_endpoint_and_for_the_same_tools_over_rest() 
     let one = client.tokens(&browser, &request).await;
     let all = client.tokens(&browser, &client.request()).await;
 
-    let at_own = lists(&site, &one.access, "/mcp/sample").await;
+    lists(&site, &one.access, "/mcp/sample").await.ok();
     let elsewhere = [
         lists(&site, &one.access, "/mcp").await,
         lists(&site, &one.access, "/mcp/other").await,
         lists(&site, &all.access, "/mcp/sample").await,
     ];
 
-    assert_eq!(at_own.status, 200, "{}", at_own.text);
     for refused in elsewhere {
         assert_eq!(refused.status, 401, "{}", refused.text);
         assert!(refused.header("www-authenticate").contains("error=\"invalid_token\""));
     }
     site.gateway.get(&site.ana_with(&one.access), "/v1/mcps").await.ok();
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_code_buys_tokens_once_and_its_second_use_ends_them() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
+    // A code buys tokens once and its second use ends them.
     let code = client.code(&browser, &client.request()).await;
     let tokens = Tokens::of(&client.token(&client.exchange(&code)).await);
 
@@ -169,18 +150,13 @@ async fn a_code_buys_tokens_once_and_its_second_use_ends_them() {
     assert_eq!(error(&refreshed), (400, "invalid_grant"));
     let event = site.events("code.reuse_detected", 1).await.remove(0);
     assert_eq!(event["actor"]["client"]["kind"], "registered");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_code_that_is_used_on_all_sides_at_once_is_used_once() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
+    // A code that is used on all sides at once is used once.
     let code = client.code(&browser, &client.request()).await;
     let exchange = client.exchange(&code);
 
     let race = (0..8).map(|_| client.token(&exchange));
-    let answers = futures_util::future::join_all(race).await;
+    let answers = join_all(race).await;
 
     let granted = answers.iter().filter(|answer| answer.status == 200).count();
     assert!(granted <= 1, "{granted}");
@@ -191,8 +167,9 @@ async fn a_code_that_is_used_on_all_sides_at_once_is_used_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_token_buys_the_same_pair_again_and_a_copied_one_ends_the_grant() {
-    let site = Site::start();
+async fn a_refresh_is_given_again_ends_a_copied_grant_and_spends_nothing_when_refused() {
+    // A refresh token buys the same pair again and a copied one ends the grant.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let first = client.tokens(&browser, &client.request()).await;
@@ -206,14 +183,9 @@ async fn a_refresh_token_buys_the_same_pair_again_and_a_copied_one_ends_the_gran
     assert_eq!(error(&stolen), (400, "invalid_grant"));
     assert_eq!(lists(&site, &third.access, "/mcp").await.status, 401);
     site.events("token.reuse_detected", 1).await;
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_refused_refresh_spends_nothing() {
-    let site = Site::start();
-    let client = site.client(APP).await;
+    // A refused refresh spends nothing.
     let other = site.client(APP).await;
-    let browser = site.browser().await;
     let tokens = client.tokens(&browser, &client.request()).await;
     let with = |name: &'static str, value: &str| {
         let mut fields = client.refresh(&tokens.refresh);
@@ -233,14 +205,14 @@ async fn a_refused_refresh_spends_nothing() {
     }
     let over_rest = json!({"refresh_token": tokens.refresh}).to_string();
     let request = site.gateway.request(Method::POST, "/v1/auth/refresh").body(over_rest);
-    let over_rest = site.gateway.send(request.header("content-type", "application/json")).await;
-    assert_eq!(over_rest.status, 401, "{}", over_rest.text);
+    has!(site.gateway.send(request.header("content-type", "application/json")).await, 401);
     Tokens::of(&client.token(&client.refresh(&tokens.refresh)).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refresh_reads_scopes_as_the_request_for_the_code_does() {
-    let site = Site::start();
+async fn a_refresh_reads_scopes_and_revocation_ends_the_grant() {
+    // A refresh reads scopes as the request for the code does.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let mut request = client.request();
@@ -265,11 +237,30 @@ async fn a_refresh_reads_scopes_as_the_request_for_the_code_does() {
     request.insert("scope", "openid offline_access".to_owned());
     let code = client.code(&browser, &request).await;
     assert_eq!(client.token(&client.exchange(&code)).await.at("/scope"), "mcps:invoke mcps:read");
+
+    // Revocation ends the grant and says nothing of other tokens.
+    let other = site.client(APP).await;
+    let tokens = client.tokens(&browser, &client.request()).await;
+    let fields = |client: &Client<'_>, token: &str| {
+        Fields::from([("client_id", client.id.clone()), ("token", token.to_owned())])
+    };
+
+    let foreign = other.posts("/oauth/revoke", &fields(&other, &tokens.refresh)).await;
+    let unknown = client.posts("/oauth/revoke", &fields(&client, "nothing")).await;
+    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 200);
+    let revoked = client.posts("/oauth/revoke", &fields(&client, &tokens.refresh)).await;
+
+    assert_eq!(error(&foreign), (400, "unauthorized_client"));
+    assert_eq!((unknown.status.as_u16(), revoked.status.as_u16()), (200, 200));
+    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 401);
+    let event = site.events("token.revoked", 1).await.remove(0);
+    assert_eq!(event["actor"]["client"]["kind"], "registered");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_public_client_may_name_itself_in_a_header_and_others_mean_nothing() {
-    let site = Site::start();
+async fn a_public_client_names_itself_and_every_step_names_it() {
+    // A public client may name itself in a header and others mean nothing.
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let tokens = client.tokens(&site.browser().await, &client.request()).await;
     let id = client.id.as_str();
@@ -307,44 +298,19 @@ async fn a_public_client_may_name_itself_in_a_header_and_others_mean_nothing() {
         let told = "Send the body as application/x-www-form-urlencoded.";
         assert_eq!(refused.at("/error_description"), told, "{path}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_made_from_a_clients_token_stays_the_clients() {
-    let site = Site::start();
-    let client = site.client(APP).await;
+    // Every step is in the log and names the client.
     let browser = site.browser().await;
-    let mut request = client.request();
-    request.insert("resource", format!("{}/mcp/sample", site.gateway.url()));
-    let tokens = client.tokens(&browser, &request).await;
 
-    let ana = site.ana_with(&tokens.access);
-    let made = site.gateway.post(&ana, "/v1/auth/token", "{}").await.ok();
-    let token = made.at("/data/access_token").as_str().unwrap();
+    let page = client.asks(&browser, &client.request()).await;
+    let denied = Client::decides(&browser, &page, "deny", false).await;
+    client.tokens(&browser, &client.request()).await;
 
-    assert_eq!(lists(&site, token, "/mcp/sample").await.status, 200);
-    assert_eq!(lists(&site, token, "/mcp").await.status, 401);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn revocation_ends_the_grant_and_says_nothing_of_other_tokens() {
-    let site = Site::start();
-    let client = site.client(APP).await;
-    let other = site.client(APP).await;
-    let browser = site.browser().await;
-    let tokens = client.tokens(&browser, &client.request()).await;
-    let fields = |client: &Client<'_>, token: &str| {
-        Fields::from([("client_id", client.id.clone()), ("token", token.to_owned())])
-    };
-
-    let foreign = other.posts("/oauth/revoke", &fields(&other, &tokens.refresh)).await;
-    let unknown = client.posts("/oauth/revoke", &fields(&client, "nothing")).await;
-    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 200);
-    let revoked = client.posts("/oauth/revoke", &fields(&client, &tokens.refresh)).await;
-
-    assert_eq!(error(&foreign), (400, "unauthorized_client"));
-    assert_eq!((unknown.status.as_u16(), revoked.status.as_u16()), (200, 200));
-    assert_eq!(lists(&site, &tokens.access, "/mcp").await.status, 401);
-    let event = site.events("token.revoked", 1).await.remove(0);
-    assert_eq!(event["actor"]["client"]["kind"], "registered");
+    assert_eq!(returned(&denied)["error"], "access_denied");
+    for kind in ["consent.denied", "consent.given", "token.issued"] {
+        let event = site.events(kind, 1).await.remove(0);
+        assert_eq!(event["actor"]["id"], *site.ana, "{event}");
+        assert!(event["actor"]["client"]["id"].as_str().unwrap().starts_with("reg_"), "{event}");
+        assert_eq!(event["detached"]["label"], "App", "{event}");
+    }
 }

@@ -9,10 +9,7 @@ mod sdks;
 mod workloads;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::atomic::{AtomicU32, Ordering},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -21,15 +18,9 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::client::encoded;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH},
-};
+use crate::prelude::*;
 
 /// `server.public_url` of these gateways, which is their issuer.
 const PUBLIC: &str = "https://gateway.acme.example";

@@ -1,10 +1,7 @@
 //! Policies see the client, and `POST /oauth/introspect` tells resource servers what a token is worth.
 
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Site, client::Client};
-use crate::gateway;
+use crate::prelude::*;
 
 const APP: &str = "https://app.example/cb";
 
@@ -13,7 +10,7 @@ async fn a_policy_can_tell_clients_apart() {
     let policies = r#"@id("people") permit (principal, action, resource);
 @id("no-clients") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
 when { principal has client && principal.client.kind == "registered" && principal.client.name == "App" };"#;
-    let site = Site::of(gateway().config(super::LINKS).sample().policies(policies));
+    let site = Site::built(gateway().config(super::LINKS).sample().policies(policies));
     let browser = site.browser().await;
     let app = site.client(APP).await;
     let other = Client::registered(&site.gateway, "Other", APP).await;
@@ -31,13 +28,13 @@ when { principal has client && principal.client.kind == "registered" && principa
 
 #[tokio::test(flavor = "multi_thread")]
 async fn introspection_tells_of_the_own_org_only_and_needs_its_scope() {
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let tokens = client.tokens(&browser, &client.request()).await;
     let server = site.gateway.service(&site.org, "tokens:introspect");
     let unscoped = site.gateway.service(&site.org, "mcps:read");
-    let elsewhere = site.gateway.org("other", &crate::given::ENOUGH);
+    let elsewhere = site.gateway.org("other", &ENOUGH);
     let foreign = site.gateway.service(&elsewhere, "tokens:introspect");
     let ask = |bearer: &str, token: &str| {
         let request = site.gateway.request(Method::POST, "/oauth/introspect").bearer_auth(bearer);
@@ -47,9 +44,7 @@ async fn introspection_tells_of_the_own_org_only_and_needs_its_scope() {
 
     let told = ask(&server.token, &tokens.access).await.ok();
 
-    assert_eq!(told.at("/active"), true);
-    assert_eq!(told.at("/scope"), "mcps:invoke mcps:read");
-    assert_eq!(told.at("/sub"), &json!(site.ana));
+    has!(told, "/active": true, "/scope": "mcps:invoke mcps:read", "/sub": site.ana);
     assert_eq!(told.at("/client_id"), &json!(client.id), "as the client knows itself");
     let of_none = ask(&server.token, &server.token).await.ok();
     assert_eq!(of_none.at("/active"), true);

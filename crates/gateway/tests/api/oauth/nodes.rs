@@ -1,18 +1,14 @@
 //! The authorization server over three nodes on one database: what one of them began is finished on another, and
 //! what is good once is good once on all.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Gateway, Principal, eventually};
-use serde_json::json;
-
 use super::{
     client::{Client, Fields, Tokens},
     error,
 };
 use crate::{
     cluster::{PUBLIC, Trio, trio},
-    given::ENOUGH,
     login::browser::Browser,
+    prelude::*,
 };
 
 const APP: &str = "https://app.example/cb";

@@ -3,16 +3,14 @@
 
 use axum::{Router, body::Body, extract::Request, response::Response};
 use http::header::{CONNECTION, TRANSFER_ENCODING};
-use portcullis_testkit::{Answer, Chromium, Gateway};
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::{net::TcpListener, task::JoinSet};
+use portcullis_testkit::Chromium;
+use tokio::net::TcpListener;
 
 use super::{
     LINKS, Site,
     clients::{Program, QUESTION, sign_in_at, typescript},
 };
-use crate::gateway;
+use crate::prelude::*;
 
 /// A gateway that clients find below `/portcullis` of a proxy that keeps the path.
 struct Below {
@@ -26,7 +24,7 @@ impl Below {
         let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let public = format!("http://{}/portcullis", proxy.local_addr().unwrap());
         let address = format!("[server]\npublic_url = \"{public}/\"");
-        let site = Site::of(gateway().config(LINKS).config(&address).sample());
+        let site = Site::built(gateway().config(LINKS).config(&address).sample());
         let to = site.gateway.url().to_owned();
         let no_redirects = reqwest::redirect::Policy::none();
         let client = reqwest::Client::builder().no_proxy().redirect(no_redirects).build().unwrap();

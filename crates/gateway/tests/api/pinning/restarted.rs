@@ -1,14 +1,7 @@
 //! Programs that are started anew, with the same tools or with others.
 
-use std::fs;
-
-use serde_json::json;
-
 use super::LEGACY;
-use crate::{
-    gateway,
-    given::{serve, until},
-};
+use crate::prelude::*;
 
 /// A server that describes its tool by the file `$0`, and ends after a call while `$0.ends` exists.
 const RESTARTING: &str = r#"

@@ -1,23 +1,14 @@
 //! Deactivation and deletion end every access within five seconds, and for good.
 
-use std::time::Duration;
-
-use reqwest::Method;
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
 use super::{Site, error, id};
-use crate::{
-    given::{items, until},
-    login::browser::Browser,
-    mcp::modern,
-};
+use crate::{login::browser::Browser, mcp::modern, prelude::*};
 
 /// Time in which a node follows.
 const FOLLOWS: Duration = Duration::from_secs(5);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
+async fn deactivation_and_deletion_end_all_access_and_membership() {
+    // Deactivation ends tokens refreshes sessions streams and approvals.
     let site = Site::start().await;
     let ana = site.person("00uana").await;
     site.group("finance", &[&ana]).await;
@@ -25,7 +16,7 @@ async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
     let text = |pointer: &str| granted.at(pointer).as_str().unwrap().to_owned();
     let access = text("/data/access_token");
     let refresh = text("/data/refresh_token");
-    let who = portcullis_testkit::Principal { token: access, ..site.login("00uana").await };
+    let who = Principal { token: access, ..site.login("00uana").await };
     let link = site.gateway.admin(&["login-link", "--principal", &ana]);
     let (_, code) = link["url"].as_str().unwrap().split_once("code=").unwrap();
     let browser = Browser::new(&site.gateway);
@@ -65,25 +56,19 @@ async fn deactivation_ends_tokens_refreshes_sessions_streams_and_approvals() {
     let late = Browser::new(&site.gateway);
     assert_ne!(late.submit("/login/link", &[("code", unused)]).await.status, 200);
     assert_eq!(site.login("00uana").await.id, ana);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn deletion_ends_access_and_membership() {
-    let site = Site::start().await;
-    let ana = site.person("00uana").await;
-    let group = site.group("finance", &[&ana]).await;
-    let who = site.login("00uana").await;
+    // Deletion ends access and membership.
+    let ana = site.person("00ucleo").await;
+    let group = site.group("sales", &[&ana]).await;
+    let who = site.login("00ucleo").await;
 
-    let gone = site.scim(Method::DELETE, &format!("Users/{ana}"), Value::Null).await;
+    has!(site.scim(Method::DELETE, &format!("Users/{ana}"), Value::Null).await, 204);
 
-    assert_eq!(gone.status, 204);
     assert_eq!(site.gateway.get(&who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
-    assert_eq!(site.logged_in("00uana", &[]).await.refusal(), (401, "invalid_credential"));
-    let group = site.get(&format!("Groups/{group}")).await.ok();
-    assert_eq!(group.at("/members"), &json!([]));
+    assert_eq!(site.logged_in("00ucleo", &[]).await.refusal(), (401, "invalid_credential"));
+    has!(site.get(&format!("Groups/{group}")).await.ok(), "/members": []);
     let known = site.gateway.get(&site.admin, &format!("/v1/principals/{ana}")).await.ok();
-    assert_eq!(known.at("/data/disabled"), true);
-    assert_eq!(known.at("/data/provisioned_groups"), &json!([]));
+    has!(known, "/data/disabled": true, "/data/provisioned_groups": []);
     // A person who was never seen does not come in after a deletion either.
     let ben = site.person("00uben").await;
     site.scim(Method::DELETE, &format!("Users/{ben}"), Value::Null).await;
@@ -92,6 +77,7 @@ async fn deletion_ends_access_and_membership() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_repeats_itself_lets_nobody_in_whom_an_admin_shut_out() {
+    // A provider that repeats itself lets nobody in whom an admin shut out.
     let site = Site::start().await;
     let ana = site.person("00uana").await;
     let path = format!("Users/{ana}");
@@ -115,11 +101,8 @@ async fn a_provider_that_repeats_itself_lets_nobody_in_whom_an_admin_shut_out() 
     disable(false).await;
     assert_eq!(site.patch(&path, off).await.ok().at("/active"), false);
     assert_eq!(site.patch(&path, on).await.ok().at("/active"), true);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_last_admin_stays() {
-    let site = Site::start().await;
+    // The last admin stays.
     let body = json!({"userName": "root", "externalId": "00uroot"});
     let root = id(&site.scim(Method::POST, "Users", body).await);
     site.logged_in("00uroot", &["mcp-admins"]).await.ok();

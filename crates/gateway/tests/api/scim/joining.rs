@@ -1,10 +1,7 @@
 //! The principal that a person is: that of the subject that the provider names, and no other.
 
-use portcullis_testkit::{Oidc, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{AUDIENCE, GROUP, PATCH, Site, USER, error, id, people};
+use crate::prelude::*;
 
 /// A site whose people come from two directories, and the account that pushes those of the second one.
 async fn two_directories(other: &Oidc) -> (Site, Principal) {
@@ -31,7 +28,8 @@ fn patch(operation: &Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_person_who_was_made_first_logs_in_as_that_principal() {
+async fn a_subject_becomes_the_person_of_its_id_and_no_other() {
+    // A person who was made first logs in as that principal.
     let site = Site::start().await;
     let ana = site.person("00uana").await;
 
@@ -41,6 +39,56 @@ async fn a_person_who_was_made_first_logs_in_as_that_principal() {
     assert_eq!(site.login("00uana").await.id, ana);
     // A subject that the provider does not keep gets nothing.
     assert_eq!(site.logged_in("00ueve", &[]).await.refusal(), (401, "invalid_credential"));
+
+    // A subject never becomes a person whom another subject is.
+    let ana = site.person("00ucleo").await;
+    site.login("00ucleo").await;
+
+    // The provider gives the id of another person to the person who is joined already.
+    let steal = json!([{"op": "replace", "path": "externalId", "value": "00umallory"}]);
+    site.patch(&format!("Users/{ana}"), steal).await.ok();
+
+    assert_eq!(site.logged_in("00umallory", &[]).await.refusal(), (401, "invalid_credential"));
+    assert_eq!(site.login("00ucleo").await.id, ana, "the subject stays the person");
+
+    // Accounts of one directory change what another one pushed.
+    let kind = ["--type", "service", "--scopes", "scim"];
+    let next = site.gateway.principal(&site.org, "next", &kind, &["--scopes", "scim"]);
+    let [ana, ben] = [site.person("00udan").await, site.person("00uben").await];
+    let group = format!("Groups/{}", site.group("finance", &[&ana]).await);
+
+    let renamed = json!({"op": "replace", "path": "externalId", "value": "00uanna"});
+    let path = format!("Users/{ana}");
+    site.scim_as(&next, Method::PATCH, &path, patch(&renamed)).await.ok();
+    let add = json!({"op": "add", "path": "members", "value": [{"value": ben}]});
+    let added = site.scim_as(&next, Method::PATCH, &group, patch(&add)).await;
+    let members = site.get(&group).await;
+    let deleted = site.scim_as(&next, Method::DELETE, &group, Value::Null).await;
+    let gone = site.scim_as(&next, Method::DELETE, &format!("Users/{ben}"), Value::Null).await;
+
+    assert_eq!(site.login("00uanna").await.id, ana);
+    assert_eq!(members.at("/members").as_array().map(Vec::len), Some(2), "{}", members.text);
+    for answer in [added, deleted, gone] {
+        assert_eq!(answer.status, 204, "{}", answer.text);
+    }
+
+    // A name or an address of somebody else takes nothing.
+    let boss =
+        site.gateway.admin(&["principal", "create", "Boss", "--role", "admin", "--org", &site.org]);
+    let boss = boss["id"].as_str().unwrap();
+
+    let twin = json!({
+        "schemas": [USER], "userName": "Boss", "displayName": "Boss", "externalId": boss, "id": boss,
+        "emails": [{"value": "boss@acme.example", "primary": true}],
+    });
+    let made = id(&site.scim(Method::POST, "Users", twin).await);
+
+    assert_ne!(made, boss);
+    let path = format!("Users/{boss}");
+    assert_eq!(error(&site.get(&path).await), (404, ""), "the provider does not keep it");
+    let off = json!([{"op": "replace", "value": {"active": false}}]);
+    assert_eq!(error(&site.patch(&path, off).await), (404, ""));
+    assert_eq!(error(&site.scim(Method::DELETE, &path, Value::Null).await), (404, ""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -55,20 +103,6 @@ async fn a_name_joins_where_the_rule_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_subject_never_becomes_a_person_whom_another_subject_is() {
-    let site = Site::start().await;
-    let ana = site.person("00uana").await;
-    site.login("00uana").await;
-
-    // The provider gives the id of another person to the person who is joined already.
-    let steal = json!([{"op": "replace", "path": "externalId", "value": "00umallory"}]);
-    site.patch(&format!("Users/{ana}"), steal).await.ok();
-
-    assert_eq!(site.logged_in("00umallory", &[]).await.refusal(), (401, "invalid_credential"));
-    assert_eq!(site.login("00uana").await.id, ana, "the subject stays the person");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_subject_of_another_issuer_never_becomes_a_person_who_is_joined() {
     let other = Oidc::start();
     let site = Site::trusting(|_, org, oidc, provider| {
@@ -79,20 +113,17 @@ async fn a_subject_of_another_issuer_never_becomes_a_person_who_is_joined() {
     })
     .await;
     let boss = site.person("00uboss").await;
-    let logged_in = site.logged_in("00uboss", &["mcp-admins"]).await.ok();
-    assert_eq!(logged_in.at("/data/principal/id"), &json!(boss));
+    has!(site.logged_in("00uboss", &["mcp-admins"]).await.ok(), "/data/principal/id": boss);
 
     let take = json!([{"op": "replace", "path": "externalId", "value": "MALLORY"}]);
     site.patch(&format!("Users/{boss}"), take).await.ok();
 
-    let mallory = site.logged_in_at(&other, "", "MALLORY", &["*"]).await;
-    assert_eq!(mallory.refusal(), (401, "invalid_credential"), "{}", mallory.text);
+    has!(site.logged_in_at(&other, "", "MALLORY", &["*"]).await, 401 "invalid_credential");
     let known = site.gateway.get(&site.admin, &format!("/v1/principals/{boss}")).await.ok();
     assert_eq!(known.at("/data/role"), "admin");
     // Somebody who is joined to nobody comes in at either issuer.
     let ana = site.person("00uana").await;
-    let logged_in = site.logged_in_at(&other, "", "00uana", &[]).await.ok();
-    assert_eq!(logged_in.at("/data/principal/id"), &json!(ana));
+    has!(site.logged_in_at(&other, "", "00uana", &[]).await.ok(), "/data/principal/id": ana);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,14 +139,12 @@ async fn people_of_two_directories_with_one_id_stay_two() {
     site.scim(Method::DELETE, &format!("Users/{gone}"), Value::Null).await;
 
     // The same id means another person at the other provider.
-    let taken = site.logged_in_at(&other, "", "7", &[]).await;
-    assert_eq!(taken.refusal(), (401, "invalid_credential"), "{}", taken.text);
+    has!(site.logged_in_at(&other, "", "7", &[]).await, 401 "invalid_credential");
     assert_eq!(site.login("7").await.id, ana);
     assert_eq!(error(&push(&second, "ben", "7").await), (409, "uniqueness"));
     let new = id(&push(&second, "new", "8").await);
     assert_ne!(new, gone, "who was deleted stays the person of its own provider");
-    let logged_in = site.logged_in_at(&other, "", "8", &[]).await.ok();
-    assert_eq!(logged_in.at("/data/principal/id"), &json!(new));
+    has!(site.logged_in_at(&other, "", "8", &[]).await.ok(), "/data/principal/id": new);
     assert_eq!(site.logged_in("8", &[]).await.refusal(), (401, "invalid_credential"));
 }
 
@@ -156,37 +185,11 @@ async fn a_directory_changes_only_people_and_groups_that_it_pushed() {
     let own = format!("Groups/{own}");
     let mixed = site.scim_as(&second, Method::PATCH, &own, patch(&add(&boss))).await;
     assert_eq!(error(&mixed), (400, "invalidValue"));
-    let mallory = site.logged_in("MALLORY", &["mcp-admins"]).await;
-    assert_eq!(mallory.refusal(), (401, "invalid_credential"), "{}", mallory.text);
+    has!(site.logged_in("MALLORY", &["mcp-admins"]).await, 401 "invalid_credential");
     assert_eq!(site.login("00uboss").await.id, boss);
     // Each of them goes on with its own.
     site.patch(&user, json!([off])).await.ok();
-    let gone = site.scim_as(&second, Method::DELETE, &format!("Users/{mal}"), Value::Null).await;
-    assert_eq!(gone.status, 204, "{}", gone.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn accounts_of_one_directory_change_what_another_one_pushed() {
-    let site = Site::start().await;
-    let kind = ["--type", "service", "--scopes", "scim"];
-    let next = site.gateway.principal(&site.org, "next", &kind, &["--scopes", "scim"]);
-    let [ana, ben] = [site.person("00uana").await, site.person("00uben").await];
-    let group = format!("Groups/{}", site.group("finance", &[&ana]).await);
-
-    let renamed = json!({"op": "replace", "path": "externalId", "value": "00uanna"});
-    let path = format!("Users/{ana}");
-    site.scim_as(&next, Method::PATCH, &path, patch(&renamed)).await.ok();
-    let add = json!({"op": "add", "path": "members", "value": [{"value": ben}]});
-    let added = site.scim_as(&next, Method::PATCH, &group, patch(&add)).await;
-    let members = site.get(&group).await;
-    let deleted = site.scim_as(&next, Method::DELETE, &group, Value::Null).await;
-    let gone = site.scim_as(&next, Method::DELETE, &format!("Users/{ben}"), Value::Null).await;
-
-    assert_eq!(site.login("00uanna").await.id, ana);
-    assert_eq!(members.at("/members").as_array().map(Vec::len), Some(2), "{}", members.text);
-    for answer in [added, deleted, gone] {
-        assert_eq!(answer.status, 204, "{}", answer.text);
-    }
+    has!(site.scim_as(&second, Method::DELETE, &format!("Users/{mal}"), Value::Null).await, 204);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -201,7 +204,7 @@ async fn a_login_never_takes_the_role_of_the_last_admin() {
     site.gateway.admin(&to_auditor);
 
     let both = [site.logged_in("00uboss", &[]), site.logged_in("00uother", &[])];
-    for answer in futures_util::future::join_all(both).await {
+    for answer in join_all(both).await {
         answer.ok();
     }
 
@@ -216,29 +219,30 @@ async fn a_login_never_takes_the_role_of_the_last_admin() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_or_an_address_of_somebody_else_takes_nothing() {
+async fn groups_of_the_provider_reach_policies_and_approvers_and_make_no_admin() {
+    // Policies and approvers see the groups of the provider.
     let site = Site::start().await;
-    let boss =
-        site.gateway.admin(&["principal", "create", "Boss", "--role", "admin", "--org", &site.org]);
-    let boss = boss["id"].as_str().unwrap();
+    let [ana, ben] = [site.person("00uana").await, site.person("00uben").await];
+    let as_ana = site.login("00uana").await;
+    let call = async || site.gateway.invoke(&as_ana, "up:read", json!({})).await.status.as_u16();
+    assert_eq!(call().await, 403);
 
-    let twin = json!({
-        "schemas": [USER], "userName": "Boss", "displayName": "Boss", "externalId": boss, "id": boss,
-        "emails": [{"value": "boss@acme.example", "primary": true}],
-    });
-    let made = id(&site.scim(Method::POST, "Users", twin).await);
+    let group = site.group("finance", &[&ana]).await;
+    site.group("finance-leads", &[&ben]).await;
 
-    assert_ne!(made, boss);
-    let path = format!("Users/{boss}");
-    assert_eq!(error(&site.get(&path).await), (404, ""), "the provider does not keep it");
-    let off = json!([{"op": "replace", "value": {"active": false}}]);
-    assert_eq!(error(&site.patch(&path, off).await), (404, ""));
-    assert_eq!(error(&site.scim(Method::DELETE, &path, Value::Null).await), (404, ""));
-}
+    assert_eq!(call().await, 200);
+    let asked = site.gateway.invoke(&as_ana, "up:close", json!({})).await;
+    let approval = asked.at("/error/details/approval/id").as_str().expect(&asked.text).to_owned();
+    let token = site.logged_in_for("approvals:read approvals:decide", "00uben", &[]).await.ok();
+    let token = token.at("/data/access_token").as_str().unwrap().to_owned();
+    let decider = Principal { token, ..as_ana.clone() };
+    let path = format!("/v1/approvals/{approval}/decision");
+    site.gateway.post(&decider, &path, r#"{"decision": "approve"}"#).await.ok();
+    assert_eq!(site.gateway.invoke(&as_ana, "up:close", json!({})).await.status, 200);
+    site.scim(Method::DELETE, &format!("Groups/{group}"), Value::Null).await;
+    assert_eq!(call().await, 403);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_group_and_no_attribute_makes_an_admin() {
-    let site = Site::start().await;
+    // No group and no attribute makes an admin.
     let body = json!({
         "schemas": [USER], "userName": "eve", "externalId": "00ueve", "userType": "admin",
         "roles": [{"value": "admin", "primary": true}], "entitlements": [{"value": "admin"}],
@@ -262,28 +266,4 @@ async fn no_group_and_no_attribute_makes_an_admin() {
     site.logged_in("00ueve", &["mcp-admins"]).await.ok();
     let known = site.gateway.get(&site.admin, &format!("/v1/principals/{eve}")).await.ok();
     assert_eq!(known.at("/data/role"), "admin");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn policies_and_approvers_see_the_groups_of_the_provider() {
-    let site = Site::start().await;
-    let [ana, ben] = [site.person("00uana").await, site.person("00uben").await];
-    let as_ana = site.login("00uana").await;
-    let call = async || site.gateway.invoke(&as_ana, "up:read", json!({})).await.status.as_u16();
-    assert_eq!(call().await, 403);
-
-    let group = site.group("finance", &[&ana]).await;
-    site.group("finance-leads", &[&ben]).await;
-
-    assert_eq!(call().await, 200);
-    let asked = site.gateway.invoke(&as_ana, "up:close", json!({})).await;
-    let approval = asked.at("/error/details/approval/id").as_str().expect(&asked.text).to_owned();
-    let token = site.logged_in_for("approvals:read approvals:decide", "00uben", &[]).await.ok();
-    let token = token.at("/data/access_token").as_str().unwrap().to_owned();
-    let decider = Principal { token, ..as_ana.clone() };
-    let path = format!("/v1/approvals/{approval}/decision");
-    site.gateway.post(&decider, &path, r#"{"decision": "approve"}"#).await.ok();
-    assert_eq!(site.gateway.invoke(&as_ana, "up:close", json!({})).await.status, 200);
-    site.scim(Method::DELETE, &format!("Groups/{group}"), Value::Null).await;
-    assert_eq!(call().await, 403);
 }

@@ -1,10 +1,8 @@
 //! The requests of Okta: it looks a person up, makes it, sends its whole profile, deactivates and reactivates it by a
 //! PATCH without a path, and pushes groups.
 
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{GROUP, Site, USER, error, id, listed};
+use crate::prelude::*;
 
 /// The profile as Okta sends it.
 fn profile(given: &str, active: bool) -> Value {
@@ -32,12 +30,9 @@ async fn a_person_lives_from_assignment_to_removal() {
     let ana = id(&made);
     assert_eq!(made.header("content-type"), "application/scim+json");
     assert!(made.header("location").ends_with(&format!("/scim/v2/Users/{ana}")));
-    assert_eq!(made.at("/meta/location"), made.header("location"));
-    assert_eq!(made.at("/meta/version"), made.header("etag"));
-    assert_eq!(made.at("/meta/resourceType"), "User");
-    assert_eq!(made.at("/name/givenName"), "Ana");
-    assert_eq!(made.at("/emails/0/value"), "ana.silva@acme.example");
-    assert_eq!(made.at("/active"), true);
+    has!(made, "/meta/location": made.header("location"), "/meta/version": made.header("etag"),
+        "/meta/resourceType": "User", "/name/givenName": "Ana",
+        "/emails/0/value": "ana.silva@acme.example", "/active": true);
     assert!(made.at("/password").is_null() && made.at("/locale").is_null());
     assert_eq!(listed(&site.get(find).await), (vec![ana.as_str()], 1));
     let again = site.scim(Method::POST, "Users", profile("Ana", true)).await;

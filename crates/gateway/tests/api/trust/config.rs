@@ -1,16 +1,7 @@
 //! `[[trust]]` entries, and what `check` says of them.
 
-use std::fs;
-
-use portcullis_testkit::{Gateway, Oidc, Wanted};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{APP, GATEWAY, prepared};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, failure, items, run},
-};
+use crate::prelude::*;
 
 /// The command of the sample server.
 const SAMPLE: [&str; 2] = [env!("CARGO_BIN_EXE_portcullis"), "sample-mcp"];
@@ -53,9 +44,8 @@ async fn orgs_and_principals_are_named_by_their_names_in_the_configuration() {
 
     let jwt = oidc.service_token(&Wanted::new(GATEWAY).claim("repository_id", "1"));
     let exchange = gateway.request(Method::POST, "/v1/auth/token").bearer_auth(jwt);
-    let given = gateway.send(exchange).await;
+    has!(gateway.send(exchange).await, "/data/principal/id": ci.id.as_str());
 
-    assert_eq!(given.at("/data/principal/id"), ci.id.as_str(), "{}", given.text);
     let seen = |who| gateway.get(who, "/v1/mcps");
     assert!(!items(&seen(&acme).await).is_empty());
     assert!(items(&seen(&other).await).is_empty());

@@ -1,11 +1,11 @@
 //! `portcullis trust test`: what becomes of a JWT, and why.
 
-use std::{fs, io::Write, process::Stdio};
+use std::io::Write;
 
-use portcullis_testkit::{Gateway, Oidc, OldKeys, Wanted};
-use serde_json::{Value, json};
+use portcullis_testkit::OldKeys;
 
 use super::{APP, GATEWAY, prepared};
+use crate::prelude::*;
 
 /// A gateway with a rule for jobs and one for people.
 struct Scene {
@@ -78,7 +78,8 @@ impl Scene {
 }
 
 #[test]
-fn a_jwt_that_would_be_accepted_is_told_with_its_rule_and_subject() {
+fn a_jwt_is_told_with_the_rule_and_subject_or_what_speaks_against_it() {
+    // A jwt that would be accepted is told with its rule and subject.
     let scene = Scene::new();
     let jwt = scene.oidc.service_token(&job());
     let file = scene.gateway.folder().join("job.jwt");
@@ -87,37 +88,26 @@ fn a_jwt_that_would_be_accepted_is_told_with_its_rule_and_subject() {
     let shown = scene.json(&jwt);
     let told = scene.test_jwt("", &["--jwt-file", &file.to_string_lossy()]);
 
-    assert_eq!((&shown["accepted"], &shown["check"]), (&json!(true), &Value::Null), "{shown}");
-    assert_eq!(shown["signature"], "verified");
-    assert_eq!(shown["subject"]["rule"], "jobs");
-    assert_eq!(shown["subject"]["who"]["principal"], scene.service.as_str());
-    assert_eq!(shown["subject"]["scopes"], "mcps:read");
-    assert_eq!(shown["subject"]["max_ttl_seconds"], 900);
-    assert_eq!(shown["subject"]["single_use"], true);
-    assert_eq!(shown["claims"]["repository_id"], "821093847");
-    assert_eq!(shown["other_claims"], json!(["client_id"]), "named without their values");
+    has!("named without their values"; shown, "/accepted": true, "/check": null,
+        "/signature": "verified", "/subject/rule": "jobs",
+        "/subject/who/principal": scene.service.as_str(), "/subject/scopes": "mcps:read",
+        "/subject/max_ttl_seconds": 900, "/subject/single_use": true,
+        "/claims/repository_id": "821093847", "/other_claims": ["client_id"]);
     assert_eq!(told.code, Some(0), "{}", told.err);
     assert!(told.out.contains("rule        jobs: matches"), "{}", told.out);
     assert!(told.out.contains(&format!("accepted as {}", scene.service)), "{}", told.out);
     assert!(!fs::read_to_string(&file).unwrap().split('.').any(|part| told.out.contains(part)));
-}
 
-#[test]
-fn a_user_is_told_with_the_role() {
-    let scene = Scene::new();
+    // A user is told with the role.
     let wanted =
         Wanted::new(APP).claim("email_verified", true).claim("groups", vec!["mcp-admins", "x"]);
 
     let shown = scene.json(&scene.oidc.user_token("00u1", &wanted));
 
     let user = &shown["subject"]["who"]["user"];
-    assert_eq!((&user["subject"], &user["role"]), (&json!("00u1"), &json!("admin")), "{shown}");
-    assert_eq!(user["issuer"], scene.oidc.issuer());
-}
+    has!("{shown}"; user, "/subject": "00u1", "/role": "admin", "/issuer": scene.oidc.issuer());
 
-#[test]
-fn each_rule_says_what_speaks_against_it() {
-    let scene = Scene::new();
+    // Each rule says what speaks against it.
     let jwt = scene.oidc.service_token(&job().claim("ref", "refs/tags/v1"));
 
     let shown = scene.json(&jwt);
@@ -131,11 +121,46 @@ fn each_rule_says_what_speaks_against_it() {
     assert_eq!(told.code, Some(1));
     assert!(told.err.contains("would be refused") && told.err.contains("(trust)"), "{}", told.err);
     assert!(told.out.contains("trust: `ref` is not \"refs/heads/*\""), "{}", told.out);
+
+    // An org can be named.
+    let jwt = scene.oidc.service_token(&job());
+    assert_eq!(scene.test_jwt(&jwt, &["--org", &scene.org]).code, Some(0));
+    assert_eq!(scene.test_jwt(&jwt, &["--org", "acme"]).code, Some(0));
+    let other = scene.test_jwt(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
+    assert_eq!(other.code, Some(1));
+    assert!(other.err.contains("(issuer)"), "{}", other.err);
+    assert!(!other.out.contains("\nrule "), "rules of other orgs are not asked: {}", other.out);
 }
 
 #[test]
-fn every_class_of_check_is_told() {
+fn every_class_of_check_is_told_and_nothing_of_a_jwt_is_repeated() {
+    // A jwt on the command line is refused and not repeated.
     let scene = Scene::new();
+    let jwt = scene.oidc.service_token(&job());
+    let mut command = scene.gateway.command();
+
+    let output = command.args(["trust", "test", &jwt]).output().unwrap();
+
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(told.contains("--jwt-file") && !told.contains(&jwt[..20]), "{told}");
+
+    // What a stranger wrote cannot act on the terminal.
+    let jwt = scene.oidc.service_token(&job().claim("ref", "a\u{1b}]0;x\u{7}\u{202e}b"));
+
+    let told = scene.test_jwt(&jwt, &[]);
+
+    let claim = "claim       ref = \"a\\u001b]0;x\\u0007\\u{202e}b\"";
+    assert!(told.out.contains(claim), "{}", told.out);
+    assert!(!told.out.contains(['\u{1b}', '\u{7}', '\u{202e}']));
+
+    // A file that is not there is named.
+    let told = scene.test_jwt("", &["--jwt-file", "/nowhere.jwt"]);
+
+    assert_eq!(told.code, Some(1));
+    assert!(told.err.contains("/nowhere.jwt"), "{}", told.err);
+
+    // Every class of check is told.
     let good = scene.oidc.service_token(&job());
     let check = |jwt: &str| scene.json(jwt)["check"].clone();
     let (signed, _) = good.rsplit_once('.').unwrap();
@@ -157,52 +182,4 @@ fn every_class_of_check_is_told() {
     let shown = scene.json(&good);
     assert_eq!(shown["check"], "unavailable");
     assert!(shown["reason"].as_str().unwrap().contains("cannot be reached"), "{shown}");
-}
-
-#[test]
-fn an_org_can_be_named() {
-    let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&job());
-
-    assert_eq!(scene.test_jwt(&jwt, &["--org", &scene.org]).code, Some(0));
-    assert_eq!(scene.test_jwt(&jwt, &["--org", "acme"]).code, Some(0));
-    let other = scene.test_jwt(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
-    assert_eq!(other.code, Some(1));
-    assert!(other.err.contains("(issuer)"), "{}", other.err);
-    assert!(!other.out.contains("\nrule "), "rules of other orgs are not asked: {}", other.out);
-}
-
-#[test]
-fn a_jwt_on_the_command_line_is_refused_and_not_repeated() {
-    let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&job());
-    let mut command = scene.gateway.command();
-
-    let output = command.args(["trust", "test", &jwt]).output().unwrap();
-
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1));
-    assert!(told.contains("--jwt-file") && !told.contains(&jwt[..20]), "{told}");
-}
-
-#[test]
-fn what_a_stranger_wrote_cannot_act_on_the_terminal() {
-    let scene = Scene::new();
-    let jwt = scene.oidc.service_token(&job().claim("ref", "a\u{1b}]0;x\u{7}\u{202e}b"));
-
-    let told = scene.test_jwt(&jwt, &[]);
-
-    let claim = "claim       ref = \"a\\u001b]0;x\\u0007\\u{202e}b\"";
-    assert!(told.out.contains(claim), "{}", told.out);
-    assert!(!told.out.contains(['\u{1b}', '\u{7}', '\u{202e}']));
-}
-
-#[test]
-fn a_file_that_is_not_there_is_named() {
-    let scene = Scene::new();
-
-    let told = scene.test_jwt("", &["--jwt-file", "/nowhere.jwt"]);
-
-    assert_eq!(told.code, Some(1));
-    assert!(told.err.contains("/nowhere.jwt"), "{}", told.err);
 }

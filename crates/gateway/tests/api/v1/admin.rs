@@ -6,15 +6,8 @@ mod principals;
 mod tokens;
 mod tools;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::auth::routes::routes;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, items, plan, serve_admin, until},
-};
+use crate::prelude::*;
 
 /// Sends a merge patch, for the version that is named if one is.
 async fn patch(
@@ -41,7 +34,8 @@ async fn latest_change(gateway: &Gateway, who: &Principal, kind: &str) -> (Value
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_org_shows_its_plan_and_what_was_used() {
+async fn the_org_shows_its_plan_and_no_other_role_administers_it() {
+    // The org shows its plan and what was used.
     let gateway = gateway().sample().start();
     let org = gateway.org("acme", &plan("5000", "70"));
     let admin = gateway.user(&org, "admin", ALL_SCOPES);
@@ -50,15 +44,32 @@ async fn the_org_shows_its_plan_and_what_was_used() {
 
     assert_framed(&answer, "org");
     assert_enveloped(&answer, "org");
-    assert_eq!(answer.at("/data/id"), org.as_str());
-    assert_eq!(
-        (answer.at("/data/name"), answer.at("/data/plan")),
-        (&json!("acme"), &json!("enterprise"))
-    );
+    has!(answer, "/data/id": org.as_str(), "/data/name": "acme", "/data/plan": "enterprise");
     let limits = json!({"requests_per_minute": 5000, "invocations_per_minute": 70});
     assert_eq!(answer.at("/data/limits"), &limits);
     assert!(answer.at("/data/used/minute/requests").as_u64().unwrap() >= 1);
     assert_eq!(gateway.get(&admin, "/v1/org?org_id=x").await.refusal(), (400, "invalid_request"));
+
+    // No other role administers and one that is taken away ends.
+    let org = fresh_org(&gateway);
+    let demoted = gateway.user(&org, "admin", "admin mcps:read");
+    let others = [("member", "mcps:read"), ("auditor", "audit:read")]
+        .map(|(role, scopes)| gateway.user(&org, role, scopes));
+    gateway.get(&demoted, "/v1/org").await.ok();
+    gateway.admin(&["principal", "set-role", &demoted.id, "--role", "auditor"]);
+    until(|| gateway.get(&demoted, "/v1/org"), |answer| answer.status == 403).await;
+
+    let mut walked = 0;
+    for (method, path, _) in routes().into_iter().filter(|it| it.2 == Some("admin")) {
+        for who in others.iter().chain([&demoted]) {
+            let answer = gateway.send(gateway.request_of(who, method.clone(), &path)).await;
+
+            assert_eq!(answer.refusal(), (403, "insufficient_scope"), "{method} {path}");
+        }
+        walked += 1;
+    }
+
+    assert!(walked >= 18, "{walked}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -93,28 +104,4 @@ async fn a_read_only_installation_answers_reads_and_refuses_every_change() {
     assert_eq!(items(&gateway.get(&admin, "/v1/principals").await).len(), 1);
     gateway.admin(&["principal", "create", "ben"]);
     assert_eq!(items(&gateway.get(&admin, "/v1/principals").await).len(), 2);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_other_role_administers_and_one_that_is_taken_away_ends() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let demoted = gateway.user(&org, "admin", "admin mcps:read");
-    let others = [("member", "mcps:read"), ("auditor", "audit:read")]
-        .map(|(role, scopes)| gateway.user(&org, role, scopes));
-    gateway.get(&demoted, "/v1/org").await.ok();
-    gateway.admin(&["principal", "set-role", &demoted.id, "--role", "auditor"]);
-    until(|| gateway.get(&demoted, "/v1/org"), |answer| answer.status == 403).await;
-
-    let mut walked = 0;
-    for (method, path, _) in routes().into_iter().filter(|it| it.2 == Some("admin")) {
-        for who in others.iter().chain([&demoted]) {
-            let answer = gateway.send(gateway.request_of(who, method.clone(), &path)).await;
-
-            assert_eq!(answer.refusal(), (403, "insufficient_scope"), "{method} {path}");
-        }
-        walked += 1;
-    }
-
-    assert!(walked >= 18, "{walked}");
 }

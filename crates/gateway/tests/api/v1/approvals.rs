@@ -9,15 +9,7 @@ mod listing;
 mod operator;
 mod page;
 
-use portcullis_testkit::{Answer, Gateway, Hostile, Oidc, Principal, Script, Wanted};
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ENOUGH, items, until},
-    scene::{tool, whole},
-};
+use crate::prelude::*;
 
 const AUDIENCE: &str = "https://gateway.acme.example";
 

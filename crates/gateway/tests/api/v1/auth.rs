@@ -9,25 +9,18 @@ pub(super) mod routes;
 mod trusting;
 
 use portcullis_core::{
-    clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     principal::Role,
     random::Random,
     token::{Token, TokenKind},
 };
 use portcullis_store::TokenRecord;
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::Method;
-use serde_json::json;
 
 use self::{
     routes::{routes, templates},
     trusting::revoke,
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_framed, items, members, now, serve_admin, store, until},
-};
+use crate::prelude::*;
 
 #[derive(Debug)]
 struct FixedRandom(u8);
@@ -193,15 +186,15 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
             gateway.send(request.header("content-type", "application/json").body(body))
         };
 
-        let answer = ask(&ours).await;
+        has!("{method} {path}"; ask(&ours).await, 404 "not_found");
 
-        assert_eq!(answer.refusal(), (404, "not_found"), "{method} {path}: {}", answer.text);
         assert_eq!(ask(&theirs).await.status, 200, "{method} {path}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_route_asks_for_its_scope_and_for_no_other() {
+async fn every_route_asks_for_its_scope_and_for_no_other_and_roles_cut_it_down() {
+    // Every route asks for its scope and for no other.
     let gateway = gateway().sample().start();
     let org = gateway.org("acme", &ENOUGH);
     let all: Vec<&str> = ALL_SCOPES.split(' ').collect();
@@ -215,9 +208,8 @@ async fn every_route_asks_for_its_scope_and_for_no_other() {
             }
             let answer = gateway.send(gateway.request_of(&weak, method.clone(), &path)).await;
 
-            assert_eq!(answer.refusal(), (403, "insufficient_scope"), "{method} {path}");
-            assert_eq!(answer.at("/error/details/required_scope"), scope);
-            assert_eq!(answer.at("/error/details/policy"), "token-scopes");
+            has!("{method} {path}"; answer, 403 "insufficient_scope",
+                "/error/details/required_scope": scope, "/error/details/policy": "token-scopes");
             assert!(answer.at("/error/details/reason").as_str().unwrap().contains(scope));
             assert!(answer.header("www-authenticate").contains("error=\"insufficient_scope\""));
             assert!(answer.header("www-authenticate").contains(&format!("scope=\"{scope}\"")));
@@ -228,10 +220,26 @@ async fn every_route_asks_for_its_scope_and_for_no_other() {
     gateway.get(&none, "/v1/audit/events").await.ok();
     let one = gateway.service(&org, "mcps:read");
     gateway.get(&one, "/v1/mcps/sample:create_note").await.ok();
+
+    // A change of role cuts existing tokens down and a disabled principal has none.
+    let who = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    let (of, id): (OrgId, PrincipalId) = (who.org.parse().unwrap(), who.id.parse().unwrap());
+    let store = store(&gateway).await;
+    assert_eq!(gateway.get(&who, "/v1/policies").await.status, 200);
+
+    store.set_role(of, id, Role::Member).await.unwrap();
+    let cut = until(|| gateway.get(&who, "/v1/policies"), |answer| answer.status == 403).await;
+    assert_eq!(cut.code(), "insufficient_scope");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    store.disable_principal(of, id, now(&gateway).await).await.unwrap();
+    let gone = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+    assert_eq!(gone.code(), "token_revoked");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
+async fn what_is_revoked_is_refused_at_once_with_all_that_descends_from_it() {
+    // A revoked token is refused at once by the node that revoked it.
     let gateway = gateway().start();
     let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
     let other = second(&gateway, &who, &["--scopes", "mcps:read"]);
@@ -249,12 +257,41 @@ async fn a_revoked_token_is_refused_at_once_by_the_node_that_revoked_it() {
     let events = gateway.get(&who, "/v1/audit/events?type=token.revoked").await;
     assert_eq!(members(&events, "type"), ["token.revoked"]);
     let event = &items(&events)[0];
-    assert_eq!(event["target"]["id"], other.token_id.as_str());
-    assert_eq!(event["actor"]["id"], who.id.as_str());
+    has!(event, "/target/id": other.token_id.as_str(), "/actor/id": who.id.as_str());
+
+    // What descends from a token falls with it.
+    let root = gateway.service(&fresh_org(&gateway), ALL_SCOPES);
+    let root_id: TokenId = root.token_id.parse().unwrap();
+    let child = plant(&gateway, &root, 1, |token| token.parent_id = Some(root_id)).await;
+    let child_id: TokenId = child.token_id.parse().unwrap();
+    let grandchild = plant(&gateway, &root, 2, |token| token.parent_id = Some(child_id)).await;
+    let sibling = plant(&gateway, &root, 3, |_| {}).await;
+    for who in [&root, &child, &grandchild, &sibling] {
+        assert_eq!(gateway.get(who, "/v1/mcps").await.status, 200);
+    }
+
+    let answer = revoke(&gateway, &sibling.token, Some(&root.token_id)).await;
+
+    assert_eq!(answer.at("/data/descendants_revoked"), 2, "{}", answer.text);
+    for who in [&root, &child, &grandchild] {
+        assert_eq!(gateway.get(who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
+    }
+    assert_eq!(gateway.get(&sibling, "/v1/mcps").await.status, 200);
+
+    // What the shell revokes a running node refuses within seconds.
+    let who = gateway.user(&fresh_org(&gateway), "member", "mcps:read");
+    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
+
+    let told = gateway.admin(&["token", "revoke", &who.token_id]);
+    let refused = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+
+    assert_eq!(told["revoked"], who.token_id.as_str());
+    assert_eq!(refused.code(), "token_revoked");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_may_revoke_ones_own_tokens_and_an_admin_any_of_the_org() {
+async fn tokens_end_by_their_principals_by_admins_by_time_and_with_their_org() {
+    // One may revoke ones own tokens and an admin any of the org.
     let (gateway, admin) = serve_admin(gateway());
     let plain = second(&gateway, &admin, &[]);
     let member = gateway.user(&admin.org, "member", "mcps:read");
@@ -288,82 +325,22 @@ async fn one_may_revoke_ones_own_tokens_and_an_admin_any_of_the_org() {
     for live in [&admin, &plain, &stranger] {
         assert_eq!(gateway.get(live, "/v1/mcps").await.status, 200);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_descends_from_a_token_falls_with_it() {
-    let gateway = gateway().start();
-    let root = gateway.service(&gateway.org("acme", &ENOUGH), ALL_SCOPES);
-    let root_id: TokenId = root.token_id.parse().unwrap();
-    let child = plant(&gateway, &root, 1, |token| token.parent_id = Some(root_id)).await;
-    let child_id: TokenId = child.token_id.parse().unwrap();
-    let grandchild = plant(&gateway, &root, 2, |token| token.parent_id = Some(child_id)).await;
-    let sibling = plant(&gateway, &root, 3, |_| {}).await;
-    for who in [&root, &child, &grandchild, &sibling] {
-        assert_eq!(gateway.get(who, "/v1/mcps").await.status, 200);
-    }
-
-    let answer = revoke(&gateway, &sibling.token, Some(&root.token_id)).await;
-
-    assert_eq!(answer.at("/data/descendants_revoked"), 2, "{}", answer.text);
-    for who in [&root, &child, &grandchild] {
-        assert_eq!(gateway.get(who, "/v1/mcps").await.refusal(), (401, "token_revoked"));
-    }
-    assert_eq!(gateway.get(&sibling, "/v1/mcps").await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_the_shell_revokes_a_running_node_refuses_within_seconds() {
-    let gateway = gateway().start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", "mcps:read");
-    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
-
-    let told = gateway.admin(&["token", "revoke", &who.token_id]);
-    let refused = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
-
-    assert_eq!(told["revoked"], who.token_id.as_str());
-    assert_eq!(refused.code(), "token_revoked");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_runs_out_while_it_is_known_is_refused() {
-    let gateway = gateway().start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "member", "mcps:read");
+    // A token that runs out while it is known is refused.
+    let who = gateway.user(&fresh_org(&gateway), "member", "mcps:read");
     let soon = now(&gateway).await.plus_seconds(2);
     let brief = plant(&gateway, &who, 1, |token| token.expires_at = soon).await;
     assert_eq!(gateway.get(&brief, "/v1/mcps").await.status, 200);
 
     let refused = until(|| gateway.get(&brief, "/v1/mcps"), |answer| answer.status == 401).await;
 
-    assert_eq!(refused.code(), "token_expired");
-    assert_eq!(refused.at("/error/details/expired_at"), &json!(soon));
+    has!(refused, "/error/code": "token_expired", "/error/details/expired_at": soon);
     let told = refused.at("/meta/timestamp").as_str().unwrap();
     assert!(Timestamp::parse_rfc3339(told).unwrap() >= soon, "{told}");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_role_cuts_existing_tokens_down_and_a_disabled_principal_has_none() {
-    let gateway = gateway().start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
-    let (org, id): (OrgId, PrincipalId) = (who.org.parse().unwrap(), who.id.parse().unwrap());
-    let store = store(&gateway).await;
-    assert_eq!(gateway.get(&who, "/v1/policies").await.status, 200);
-
-    store.set_role(org, id, Role::Member).await.unwrap();
-    let cut = until(|| gateway.get(&who, "/v1/policies"), |answer| answer.status == 403).await;
-    assert_eq!(cut.code(), "insufficient_scope");
-    assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
-
-    store.disable_principal(org, id, now(&gateway).await).await.unwrap();
-    let gone = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
-    assert_eq!(gone.code(), "token_revoked");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_org_lets_nobody_in() {
-    let gateway = gateway().start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
-    let other = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    // A disabled org lets nobody in.
+    let who = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    let other = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
 
     let org: OrgId = who.org.parse().unwrap();

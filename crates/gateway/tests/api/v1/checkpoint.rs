@@ -7,19 +7,15 @@ use portcullis_core::{
         merkle::is_consistent,
         note::VerifierKey,
     },
-    clock::Timestamp,
     id::{EventId, OrgId},
     json::{Bounds, canonical, parse},
 };
 use portcullis_store::{EventTexts, NewEvent, TextColumn};
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 
 use crate::{
     audit_log::{invoke, keys},
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, serve, store},
-    scene::wait_for_events,
+    prelude::*,
 };
 
 fn start() -> (Gateway, Principal) {
@@ -44,7 +40,8 @@ async fn event(gateway: &Gateway, who: &Principal, id: &str) -> Map<String, Valu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_event_of_an_answer_is_proven_as_soon_as_somebody_asks() {
+async fn an_event_is_proven_at_once_to_whoever_sees_it() {
+    // The event of an answer is proven as soon as somebody asks.
     let (gateway, who) = start();
     let keys = keys(&gateway, &who.org);
     for _ in 0..3 {
@@ -65,11 +62,8 @@ async fn the_event_of_an_answer_is_proven_as_soon_as_somebody_asks() {
         edited.insert("type".to_owned(), json!("token.issued"));
         assert_eq!(verify_event(edited, &answer.text, &keys).unwrap_err().exit_code(), 10);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_proof_is_seen_by_whoever_sees_its_event() {
-    let (gateway, who) = start();
+    // A proof is seen by whoever sees its event.
     let other = gateway.service(&who.org, "mcps:invoke");
     let auditor = gateway.user(&who.org, "auditor", "audit:read");
     let stranger = gateway.user(&gateway.org("else", &ENOUGH), "admin", ALL_SCOPES);
@@ -84,19 +78,19 @@ async fn a_proof_is_seen_by_whoever_sees_its_event() {
     for unknown in ["evt_01M7W9Y2TK0000000000000000", "nonsense", "evt_"] {
         assert_eq!(proof(&gateway, &who, unknown).await.status, 404, "{unknown}");
     }
-    let answer = gateway.get(&who, &format!("/v1/audit/events/{id}/proof?x=1")).await;
-    assert_eq!(answer.status, 400);
+    has!(gateway.get(&who, &format!("/v1/audit/events/{id}/proof?x=1")).await, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
-    let (gateway, who) = start();
-    let keys = keys(&gateway, &who.org);
-    let mut pinned = vec![checkpoint(&gateway, &who, &keys).await];
+async fn a_later_checkpoint_continues_an_earlier_one_also_over_a_start() {
+    // A later checkpoint proves that it continues an earlier one.
+    let (mut gateway, who) = start();
+    let names = keys(&gateway, &who.org);
+    let mut pinned = vec![checkpoint(&gateway, &who, &names).await];
     for _ in 0..4 {
         invoke(&gateway, &who).await;
         invoke(&gateway, &who).await;
-        pinned.push(checkpoint(&gateway, &who, &keys).await);
+        pinned.push(checkpoint(&gateway, &who, &names).await);
     }
 
     for old in &pinned {
@@ -109,8 +103,21 @@ async fn a_later_checkpoint_proves_that_it_continues_an_earlier_one() {
         assert_eq!(answer.status.as_u16(), status, "{since}: {}", answer.text);
     }
     let blind = gateway.service(&who.org, "mcps:invoke");
-    let answer = gateway.get(&blind, "/v1/audit/checkpoint").await;
-    assert_eq!(answer.refusal(), (403, "insufficient_scope"));
+    has!(gateway.get(&blind, "/v1/audit/checkpoint").await, 403 "insufficient_scope");
+
+    // A start tells how much of the log there was.
+    let who = tenant(&gateway);
+    let keys = keys(&gateway, &who.org);
+    invoke(&gateway, &who).await;
+    let before = checkpoint(&gateway, &who, &keys).await;
+    gateway.stop();
+
+    gateway.start();
+
+    let event = &wait_for_events(&gateway, &who, "system.started").await[0];
+    let size = event["detached"]["log"]["size"].as_u64().unwrap();
+    assert!(size >= before.size, "{size} of {}", before.size);
+    assert!(event["commitments"]["log"].is_string());
 }
 
 /// Asks for the checkpoint of now, and checks that it continues this one.
@@ -175,20 +182,4 @@ async fn younger_proofs_hold_when_the_beginning_of_the_log_is_gone() {
     assert_continued(&gateway, &who, &pinned).await;
     let list = gateway.get(&who, "/v1/audit/events?order=asc").await;
     assert_eq!(list.at("/data/items/0/sequence"), pruned.size, "{}", list.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_start_tells_how_much_of_the_log_there_was() {
-    let (mut gateway, who) = start();
-    let keys = keys(&gateway, &who.org);
-    invoke(&gateway, &who).await;
-    let before = checkpoint(&gateway, &who, &keys).await;
-    gateway.stop();
-
-    gateway.start();
-
-    let event = &wait_for_events(&gateway, &who, "system.started").await[0];
-    let size = event["detached"]["log"]["size"].as_u64().unwrap();
-    assert!(size >= before.size, "{size} of {}", before.size);
-    assert!(event["commitments"]["log"].is_string());
 }

@@ -11,10 +11,9 @@ mod oauth;
 mod real;
 mod refresh;
 
-use portcullis_testkit::{Answer, Builder, CLIENT_SECRET, Gateway, Habits, Principal, Saas};
-use serde_json::{Value, json};
+use portcullis_testkit::CLIENT_SECRET;
 
-use crate::{gateway, given::ENOUGH, scene::list_of};
+use crate::prelude::*;
 
 pub(crate) const USER: &str = "mcps:read mcps:invoke providers:read providers:write";
 
@@ -129,8 +128,7 @@ impl Scene {
     /// Connects the user, and calls as them.
     async fn connected_and_called(&self) {
         self.connected(&self.who, &json!({}), "octocat").await;
-        let call = self.whoami(&self.who).await;
-        assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+        has!(self.whoami(&self.who).await, "/result/account": "octocat");
     }
 
     /// Types and details of the connection events of the org, in order.

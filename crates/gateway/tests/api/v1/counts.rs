@@ -1,12 +1,6 @@
 //! `GET /v1/audit/counts`, `GET /v1/audit/tool-counts`: calls over time.
 
-use serde_json::json;
-
-use crate::{
-    audit_log::invoke,
-    gateway,
-    given::{assert_enveloped, assert_framed, serve, until},
-};
+use crate::{audit_log::invoke, prelude::*};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log() {
@@ -19,7 +13,7 @@ async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log
 
     for (step, steps) in [("minute", 60), ("hour", 48), ("day", 30)] {
         let path = format!("/v1/audit/counts?step={step}");
-        let total = |answer: &portcullis_testkit::Answer, member: &str| -> u64 {
+        let total = |answer: &Answer, member: &str| -> u64 {
             let steps = answer.json["data"]["steps"].as_array().unwrap();
             steps.iter().map(|step| step[member].as_u64().unwrap()).sum()
         };
@@ -45,8 +39,7 @@ async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log
     };
     assert_eq!((calls(0), calls(1)), ((24, 3), (24, 0)), "{answer:?}");
     for wrong in ["", "?tools=", &format!("?tools={}", "a,".repeat(201)), "?tools=a&step=hour"] {
-        let answer = gateway.get(&auditor, &format!("/v1/audit/tool-counts{wrong}")).await;
-        assert_eq!(answer.status, 400, "{answer:?}");
+        has!(gateway.get(&auditor, &format!("/v1/audit/tool-counts{wrong}")).await, 400);
     }
     let reader = gateway.service(&who.org, "mcps:read");
     assert_eq!(gateway.get(&reader, "/v1/audit/counts").await.code(), "insufficient_scope");
@@ -57,8 +50,6 @@ async fn calls_are_counted_by_minute_hour_and_day_for_those_who_may_read_the_log
         "from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z",
         "by=tool",
     ] {
-        let answer = gateway.get(&auditor, &format!("/v1/audit/counts?{wrong}")).await;
-
-        assert_eq!(answer.status, 400, "{wrong}: {answer:?}");
+        has!("{wrong}"; gateway.get(&auditor, &format!("/v1/audit/counts?{wrong}")).await, 400);
     }
 }

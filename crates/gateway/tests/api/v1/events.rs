@@ -1,14 +1,7 @@
 //! `GET /v1/audit/events`, `GET /v1/audit/events/{id}`: what happened, to whom it may be told.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
-
 use super::invoke::records::{commitment, leaf_hash};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
     @id("no-failing") @reason("It would only fail")
@@ -25,27 +18,8 @@ async fn note(gateway: &Gateway, who: &Principal) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_can_be_read_as_soon_as_its_answer_has_left() {
-    let (gateway, who) = start();
-    let mut calls = JoinSet::new();
-    for _ in 0..20 {
-        let request = gateway.json(&who, INVOKE, r#"{"input":{"title":"a","text":"b"}}"#);
-        calls.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
-    }
-    while let Some(text) = calls.join_next().await {
-        let call: Value = serde_json::from_str(&text.unwrap()).unwrap();
-        let id = call["governance"]["audit_event_id"].as_str().unwrap();
-
-        let answer = gateway.event(&who, id).await;
-
-        assert_eq!(answer.at("/data/id"), id, "{}", answer.text);
-        assert_eq!(answer.at("/data/outcome/status"), "success");
-        assert_enveloped(&answer, id);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_record_says_who_did_what_with_what_right_and_to_what_end() {
+async fn a_record_says_who_did_what_and_can_be_read_at_once() {
+    // A record says who did what with what right and to what end.
     let (gateway, who) = start();
     let request = gateway.json(&who, INVOKE, r#"{"input":{"title":"a","text":"b"}}"#);
     let call = gateway.send(request.header("user-agent", "tests/1.0")).await;
@@ -87,46 +61,27 @@ async fn a_record_says_who_did_what_with_what_right_and_to_what_end() {
     assert_eq!(record["outcome"].to_string(), outcome.to_string());
     assert!(record["occurred_at"].as_str() <= record["recorded_at"].as_str(), "{record}");
     assert!(!answer.text.contains(&who.token), "{}", answer.text);
+
+    // An event can be read as soon as its answer has left.
+    let mut calls = JoinSet::new();
+    for _ in 0..20 {
+        let request = gateway.json(&who, INVOKE, r#"{"input":{"title":"a","text":"b"}}"#);
+        calls.spawn(async move { request.send().await.unwrap().text().await.unwrap() });
+    }
+    while let Some(text) = calls.join_next().await {
+        let call: Value = serde_json::from_str(&text.unwrap()).unwrap();
+        let id = call["governance"]["audit_event_id"].as_str().unwrap();
+
+        let answer = gateway.event(&who, id).await;
+
+        has!(answer, "/data/id": id, "/data/outcome/status": "success");
+        assert_enveloped(&answer, id);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn commitments_open_with_their_salts_and_the_leaf_is_the_hash_of_the_record() {
-    let (gateway, who) = start();
-    let input = json!({"text": "b", "title": "a"});
-    let call = gateway.invoke(&who, "sample:create_note", input.clone()).await;
-    gateway.get(&who, "/v1/audit/events").await;
-
-    let answer = gateway.event(&who, call.event_id()).await;
-
-    let event = answer.at("/data");
-    let detached = &event["detached"];
-    let integrity = &event["integrity"];
-    let commitments = &event["commitments"];
-    let originals = [
-        ("actor_name", &detached["actor_name"]),
-        ("source_ip", &detached["source_ip"]),
-        ("input", &input),
-        ("output", call.at("/result")),
-    ];
-    for (name, value) in originals {
-        assert_eq!(commitments[name], commitment(event, name, value), "{name}");
-        assert_ne!(commitments[name], commitment(event, name, &json!("else")), "{name}");
-    }
-    let salts = integrity["salts"].as_object().unwrap();
-    assert_eq!(commitments.as_object().unwrap().len(), salts.len());
-    assert_eq!(integrity["leaf_hash"], leaf_hash(event), "{event}");
-    assert_eq!(integrity["sealed"], true);
-    assert_eq!(integrity["log"], format!("localhost/audit/{}", who.org));
-    let mut hashed = event.clone();
-    for name in ["detached", "integrity"] {
-        hashed.as_object_mut().unwrap().remove(name);
-    }
-    let hashed = hashed.to_string();
-    assert!(!hashed.contains("127.0.0.1"), "the hashed part holds nobody's address: {hashed}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other() {
+async fn a_list_has_no_payloads_no_gaps_and_ranges_of_time() {
+    // A list has neither payloads nor salts and its events follow each other.
     let (gateway, who) = start();
     for _ in 0..3 {
         note(&gateway, &who).await;
@@ -159,10 +114,32 @@ async fn a_list_has_neither_payloads_nor_salts_and_its_events_follow_each_other(
     let wanted = "audit.accessed mcp.invocation org.changed principal.changed provider.connected \
                   token.issued";
     assert_eq!(types.join(" "), wanted);
+
+    // A time range is half open on the time of recording.
+    let who = tenant(&gateway);
+    for _ in 0..5 {
+        note(&gateway, &who).await;
+        // Asking seals, so that each event has a time of its own.
+        gateway.get(&who, "/v1/audit/events").await;
+    }
+    let all = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&order=asc").await;
+    let times = members(&all, "recorded_at");
+
+    let path = "/v1/audit/events?type=mcp.invocation&order=asc";
+    let some = gateway.get(&who, &format!("{path}&from={}&to={}", times[1], times[3])).await;
+
+    let mut wanted = times.clone();
+    wanted.retain(|time| (times[1]..times[3]).contains(time));
+    assert_eq!(members(&some, "recorded_at"), wanted);
+    assert!(!wanted.is_empty());
+    let shifted = times[1].replace('Z', "%2B00:00");
+    let rest = gateway.get(&who, &format!("{path}&from={shifted}")).await;
+    assert_eq!(items(&rest).len(), times.iter().filter(|time| **time >= times[1]).count());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_sees_ones_own_events_and_with_audit_read_those_of_the_org() {
+async fn events_are_told_to_their_org_with_salts_that_open_commitments() {
+    // One sees ones own events and with audit read those of the org.
     let (gateway, who) = start();
     let plain = gateway.service(&who.org, "mcps:invoke");
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
@@ -182,8 +159,7 @@ async fn one_sees_ones_own_events_and_with_audit_read_those_of_the_org() {
             assert_eq!(answer.status == 200, seen, "{}", answer.text);
             assert_eq!(listed.contains(id), seen, "{listed:?}");
             if !seen {
-                assert_eq!(answer.refusal(), (404, "not_found"));
-                assert_eq!(answer.at("/error/details"), &json!({"resource": "event", "id": id}));
+                has!(answer, 404 "not_found", "/error/details": {"resource": "event", "id": id});
             }
         }
     }
@@ -192,6 +168,38 @@ async fn one_sees_ones_own_events_and_with_audit_read_those_of_the_org() {
     for id in ["evt_01M7W9Y2TKP17G0AVDQZTD2P3X", "evt_", "x", "%00"] {
         assert_eq!(gateway.event(&who, id).await.status, 404, "{id}");
     }
+
+    // Commitments open with their salts and the leaf is the hash of the record.
+    let input = json!({"text": "b", "title": "a"});
+    let call = gateway.invoke(&who, "sample:create_note", input.clone()).await;
+    gateway.get(&who, "/v1/audit/events").await;
+
+    let answer = gateway.event(&who, call.event_id()).await;
+
+    let event = answer.at("/data");
+    let detached = &event["detached"];
+    let integrity = &event["integrity"];
+    let commitments = &event["commitments"];
+    let originals = [
+        ("actor_name", &detached["actor_name"]),
+        ("source_ip", &detached["source_ip"]),
+        ("input", &input),
+        ("output", call.at("/result")),
+    ];
+    for (name, value) in originals {
+        assert_eq!(commitments[name], commitment(event, name, value), "{name}");
+        assert_ne!(commitments[name], commitment(event, name, &json!("else")), "{name}");
+    }
+    let salts = integrity["salts"].as_object().unwrap();
+    assert_eq!(commitments.as_object().unwrap().len(), salts.len());
+    assert_eq!(integrity["leaf_hash"], leaf_hash(event), "{event}");
+    has!(integrity, "/sealed": true, "/log": format!("localhost/audit/{}", who.org));
+    let mut hashed = event.clone();
+    for name in ["detached", "integrity"] {
+        hashed.as_object_mut().unwrap().remove(name);
+    }
+    let hashed = hashed.to_string();
+    assert!(!hashed.contains("127.0.0.1"), "the hashed part holds nobody's address: {hashed}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -246,29 +254,6 @@ async fn every_filter_selects_what_it_says() {
     assert_eq!(items(&revoked).len(), 0);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_time_range_is_half_open_on_the_time_of_recording() {
-    let (gateway, who) = start();
-    for _ in 0..5 {
-        note(&gateway, &who).await;
-        // Asking seals, so that each event has a time of its own.
-        gateway.get(&who, "/v1/audit/events").await;
-    }
-    let all = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&order=asc").await;
-    let times = members(&all, "recorded_at");
-
-    let path = "/v1/audit/events?type=mcp.invocation&order=asc";
-    let some = gateway.get(&who, &format!("{path}&from={}&to={}", times[1], times[3])).await;
-
-    let mut wanted = times.clone();
-    wanted.retain(|time| (times[1]..times[3]).contains(time));
-    assert_eq!(members(&some, "recorded_at"), wanted);
-    assert!(!wanted.is_empty());
-    let shifted = times[1].replace('Z', "%2B00:00");
-    let rest = gateway.get(&who, &format!("{path}&from={shifted}")).await;
-    assert_eq!(items(&rest).len(), times.iter().filter(|time| **time >= times[1]).count());
-}
-
 /// Pages through to the end and gives the sequence numbers.
 async fn pages(gateway: &Gateway, who: &Principal, query: &str) -> Vec<u64> {
     let mut seen = Vec::new();
@@ -285,22 +270,8 @@ async fn pages(gateway: &Gateway, who: &Principal, query: &str) -> Vec<u64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn pages_have_neither_gaps_nor_repetitions_while_events_arrive() {
-    let (gateway, who) = start();
-    for _ in 0..12 {
-        note(&gateway, &who).await;
-    }
-
-    let down = pages(&gateway, &who, "limit=4").await;
-    let up = pages(&gateway, &who, "limit=4&order=asc").await;
-
-    assert!(down.iter().copied().eq((0..=down[0]).rev()), "before the first page: {down:?}");
-    assert!(up.iter().copied().eq((0..).take(up.len())), "arrives at the end: {up:?}");
-    assert!(up.len() > down.len());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tail_never_ends_and_never_skips() {
+async fn pages_and_tails_neither_skip_nor_repeat_while_events_arrive() {
+    // A tail never ends and never skips.
     let (gateway, who) = start();
     let other = gateway.service(&gateway.org("other", &ENOUGH), "mcps:read");
     let tail = async |who, cursor: &str| {
@@ -332,4 +303,17 @@ async fn a_tail_never_ends_and_never_skips() {
     assert_eq!(seen, made);
     let (_, empty) = tail(&other, "").await;
     assert_eq!(items(&empty).len(), 0);
+
+    // Pages have neither gaps nor repetitions while events arrive.
+    let who = tenant(&gateway);
+    for _ in 0..12 {
+        note(&gateway, &who).await;
+    }
+
+    let down = pages(&gateway, &who, "limit=4").await;
+    let up = pages(&gateway, &who, "limit=4&order=asc").await;
+
+    assert!(down.iter().copied().eq((0..=down[0]).rev()), "before the first page: {down:?}");
+    assert!(up.iter().copied().eq((0..).take(up.len())), "arrives at the end: {up:?}");
+    assert!(up.len() > down.len());
 }

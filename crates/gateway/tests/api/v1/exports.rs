@@ -6,19 +6,8 @@ mod files;
 mod formats;
 
 use aws_lc_rs::digest;
-use futures_util::future::join_all;
-use portcullis_core::clock::Timestamp;
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{
-        ALL_SCOPES, ENOUGH, assert_enveloped, assert_framed, is_id, items, serve, store, until,
-    },
-    planted::plant,
-    scene::list_of,
-};
+use crate::{planted::plant, prelude::*};
 
 const EXPORT: &str = "/v1/audit/export";
 
@@ -57,7 +46,8 @@ async fn call(gateway: &Gateway, who: &Principal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_small_export_is_ready_at_once_and_tells_what_it_holds() {
+async fn a_small_export_is_ready_at_once_told_and_recorded() {
+    // A small export is ready at once and tells what it holds.
     let (gateway, who) = start();
     for _ in 0..3 {
         call(&gateway, &who).await;
@@ -69,28 +59,22 @@ async fn a_small_export_is_ready_at_once_and_tells_what_it_holds() {
     assert_enveloped(&made, "an export");
     let data = made.at("/data");
     assert!(is_id(data["id"].as_str().unwrap(), "exp_"));
-    assert_eq!((&data["status"], &data["format"]), (&json!("ready"), &json!("jsonl")));
-    assert_eq!((&data["filters"], &data["include"]), (&json!({}), &json!([])));
-    assert_eq!((&data["complete"], &data["error"]), (&json!(true), &Value::Null));
-    assert_eq!(data["progress"], Value::Null);
+    has!(data, "/status": "ready", "/format": "jsonl", "/filters": {}, "/include": [],
+        "/complete": true, "/error": null, "/progress": null);
     let days =
         |name: &str| Timestamp::parse_rfc3339(data[name].as_str().unwrap()).unwrap().as_micros();
     assert_eq!(days("to") - days("from"), 30 * 86_400_000_000);
     assert_eq!(days("expires_at") - days("created_at"), 86_400_000_000);
     let events = data["events"].as_i64().unwrap();
     assert!(events >= 3, "{data}");
-    assert_eq!(data["range"]["first"], 0);
-    assert_eq!(data["range"]["last"], events - 1);
+    has!(data, "/range/first": 0, "/range/last": events - 1);
     assert!(data["range"]["checkpoint_size"].as_i64().unwrap() >= events);
     let id = data["id"].as_str().unwrap();
     assert_eq!(data["file"], format!("/v1/audit/exports/{id}/file"));
-    let polled = gateway.get(&who, &format!("/v1/audit/exports/{id}")).await;
-    assert_eq!(polled.at("/data"), data);
-}
+    has!(gateway.get(&who, &format!("/v1/audit/exports/{id}")).await, "/data": data);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn making_and_reading_an_export_is_recorded_with_what_it_held() {
-    let (gateway, who) = start();
+    // Making and reading an export is recorded with what it held.
+    let who = tenant(&gateway);
     call(&gateway, &who).await;
     let body = json!({"format": "csv", "filters": {"type": ["mcp.invocation"]}});
 
@@ -106,18 +90,39 @@ async fn making_and_reading_an_export_is_recorded_with_what_it_held() {
     let hash = format!("sha256:{}", made.at("/data/sha256").as_str().unwrap());
     assert_eq!(exported["target"]["version"], hash.as_str());
     for event in [exported, read] {
-        assert_eq!(&event["target"]["id"], made.at("/data/id"));
-        assert_eq!(event["actor"]["id"], who.id.as_str());
+        has!(event, "/target/id": made.at("/data/id"), "/actor/id": who.id.as_str());
     }
     let told = &exported["detached"]["export"];
     for member in ["format", "from", "to", "filters", "include", "events", "bytes", "sha256"] {
         assert_eq!(&told[member], &made.at("/data")[member], "{member}");
     }
+
+    // An export up to the last moment there is can be read.
+    let who = tenant(&gateway);
+
+    let made = export(&gateway, &who, &json!({"to": "9999-12-31T23:59:59.999999Z"})).await;
+
+    has!(made, "/data/status": "ready", "/data/to": "9999-12-31T23:59:59.999Z");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_exported_is_refused_and_the_wrong_is_named() {
+async fn a_fourth_export_at_once_is_refused_until_another_ends() {
+    // A fourth export at once is refused until another ends.
     let (gateway, who) = start();
+    let store = store(&gateway).await;
+    let running = ends::pending(&store, &who, "node-9", 3).await;
+
+    let refused = ask(&gateway, &who, &json!({})).await;
+    store.fail_export(who.org.parse().unwrap(), running[0], "enough").await.unwrap();
+    has!(export(&gateway, &who, &json!({})).await, "/data/status": "ready");
+
+    assert_eq!(refused.refusal(), (429, "rate_limited"));
+    assert_framed(&refused, "too many exports");
+    has!(refused, "/error/details/resource": "exports", "/error/details/limit": 3);
+    assert_eq!(refused.at("/error/details/retry_after").to_string(), refused.header("retry-after"));
+    assert!(refused.at("/error/details/reset_at").is_string());
+
+    // What cannot be exported is refused and the wrong is named.
     for (body, path) in [
         (json!({"from": "yesterday"}), "/from"),
         (json!({"to": "9999-12-31T23:59:59-23:59"}), "/to"),
@@ -146,37 +151,17 @@ async fn what_cannot_be_exported_is_refused_and_the_wrong_is_named() {
     ] {
         let answer = ask(&gateway, &who, &body).await;
 
-        assert_eq!(answer.refusal(), (400, "invalid_request"), "{body}");
-        assert_eq!(answer.at("/error/details/violations/0/path"), path, "{}", answer.text);
+        has!("{body}"; answer, 400 "invalid_request", "/error/details/violations/0/path": path);
     }
     for text in ["[]", "{", "{\"format\":\"csv\",\"format\":\"csv\"}"] {
         assert_eq!(gateway.post(&who, EXPORT, text).await.status, 400, "{text}");
     }
-    let unknown = gateway.get(&who, "/v1/audit/exports/exp_x").await;
-    assert_eq!(unknown.refusal(), (404, "not_found"));
+    has!(gateway.get(&who, "/v1/audit/exports/exp_x").await, 404 "not_found");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fourth_export_at_once_is_refused_until_another_ends() {
-    let (gateway, who) = start();
-    let store = store(&gateway).await;
-    let running = ends::pending(&store, &who, "node-9", 3).await;
-
-    let refused = ask(&gateway, &who, &json!({})).await;
-    store.fail_export(who.org.parse().unwrap(), running[0], "enough").await.unwrap();
-    let taken = export(&gateway, &who, &json!({})).await;
-
-    assert_eq!(refused.refusal(), (429, "rate_limited"));
-    assert_framed(&refused, "too many exports");
-    assert_eq!(refused.at("/error/details/resource"), "exports");
-    assert_eq!(refused.at("/error/details/limit"), 3);
-    assert_eq!(refused.at("/error/details/retry_after").to_string(), refused.header("retry-after"));
-    assert!(refused.at("/error/details/reset_at").is_string());
-    assert_eq!(taken.at("/data/status"), "ready");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn filters_and_times_choose_what_is_in_it() {
+async fn filters_times_and_keys_choose_what_is_in_it() {
+    // Filters and times choose what is in it.
     let (gateway, who) = start();
     plant(&gateway, &who, 40).await;
     let all = export(&gateway, &who, &json!({"format": "ocsf"})).await;
@@ -196,17 +181,9 @@ async fn filters_and_times_choose_what_is_in_it() {
     assert_eq!(found, wanted);
     assert!(all.at("/data/events").as_u64() > made.at("/data/events").as_u64());
     assert!(nothing.at("/data/events").as_u64() < Some(5), "{}", nothing.text);
-}
 
-async fn keyed(gateway: &Gateway, who: &Principal, key: &str, body: &Value) -> Answer {
-    let request = gateway.json(who, EXPORT, &body.to_string());
-    gateway.send(request.header("idempotency-key", key)).await
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_same_request_with_the_same_key_is_the_same_export() {
-    let gateway = gateway().sample().start();
-    let org = gateway.org("acme", &ENOUGH);
+    // The same request with the same key is the same export.
+    let org = fresh_org(&gateway);
     let who = gateway.service(&org, ALL_SCOPES);
     let other = gateway.service(&org, "audit:export");
     let csv = json!({"format": "csv"});
@@ -214,9 +191,9 @@ async fn the_same_request_with_the_same_key_is_the_same_export() {
 
     let all = join_all((0..10).map(|_| keyed(&gateway, &who, "k", &csv))).await;
     let again = keyed(&gateway, &who, "\"k\"", &csv).await;
-    let reused = keyed(&gateway, &who, "k", &ocsf).await;
+    has!(keyed(&gateway, &who, "k", &ocsf).await, 400 "idempotency_key_reused");
     let others = keyed(&gateway, &other, "k", &csv).await;
-    let wrong = keyed(&gateway, &who, "a key", &csv).await;
+    has!(keyed(&gateway, &who, "a key", &csv).await, "/error/details/parameter": "Idempotency-Key");
 
     let id = again.at("/data/id");
     assert!(id.is_string(), "{}", again.text);
@@ -224,18 +201,11 @@ async fn the_same_request_with_the_same_key_is_the_same_export() {
     assert!(all.iter().all(|answer| answer.at("/data/id") == id), "{all:?}");
     let begun = all.iter().filter(|answer| answer.header("idempotency-replayed").is_empty());
     assert_eq!(begun.count(), 1, "one of them began it");
-    assert_eq!(reused.refusal(), (400, "idempotency_key_reused"));
     assert_eq!(others.header("idempotency-replayed"), "", "{}", others.text);
     assert_ne!(others.at("/data/id"), id);
-    assert_eq!(wrong.at("/error/details/parameter"), "Idempotency-Key", "{}", wrong.text);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_export_up_to_the_last_moment_there_is_can_be_read() {
-    let (gateway, who) = start();
-
-    let made = export(&gateway, &who, &json!({"to": "9999-12-31T23:59:59.999999Z"})).await;
-
-    assert_eq!(made.at("/data/status"), "ready", "{}", made.text);
-    assert_eq!(made.at("/data/to"), "9999-12-31T23:59:59.999Z");
+async fn keyed(gateway: &Gateway, who: &Principal, key: &str, body: &Value) -> Answer {
+    let request = gateway.json(who, EXPORT, &body.to_string());
+    gateway.send(request.header("idempotency-key", key)).await
 }

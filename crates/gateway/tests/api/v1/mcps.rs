@@ -1,13 +1,9 @@
 //! `GET /v1/mcps`, `GET /v1/mcps/{id}`, `GET /v1/tools/left-out`: the catalogue as a caller sees it, and what is not in it.
 
-use portcullis_testkit::{Answer, McpServer, tool};
+use portcullis_testkit::tool;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, until},
-};
+use crate::prelude::*;
 
 const SAMPLE: &str = "sample:always_fails sample:create_note sample:get_customer \
                       sample:list_items sample:slow_echo";
@@ -42,7 +38,8 @@ async fn the_catalogue_is_listed_by_id_and_filtered() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_is_shown_with_its_claims_and_in_full_with_its_schemas() {
+async fn a_tool_is_shown_with_its_claims_and_pages_join_without_gaps() {
+    // A tool is shown with its claims and in full with its schemas.
     let (gateway, who) = serve(gateway().sample());
 
     let basic = gateway.get(&who, "/v1/mcps?q=sample:list_items").await;
@@ -62,39 +59,8 @@ async fn a_tool_is_shown_with_its_claims_and_in_full_with_its_schemas() {
     assert_eq!(one.at("/data/output_schema/type"), "object");
     let provider = gateway.get(&who, "/v1/providers").await;
     assert_eq!(one.at("/data/provider_id"), &items(&provider)[0]["id"]);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn access_is_what_policy_would_say_to_this_caller() {
-    let policies = r#"
-        @id("members") permit (principal in Mcp::Role::"member", action, resource);
-        @id("no-notes") forbid (principal, action == Mcp::Action::"sample:create_note", resource);
-        @id("short-lists") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
-            when { context has input && context.input has limit && context.input.limit > 100 };
-    "#;
-    let gateway = gateway().sample().policies(policies).start();
-    let org = gateway.org("acme", &ENOUGH);
-    let member = gateway.user(&org, "member", "mcps:read");
-    let service = gateway.service(&org, "mcps:read");
-
-    let ids = async |who, access: &str| {
-        let answer = gateway.get(who, &format!("/v1/mcps?access={access}")).await;
-        members(&answer, "id").join(" ")
-    };
-
-    assert_eq!(ids(&member, "deny").await, "sample:create_note");
-    assert_eq!(ids(&member, "conditional").await, "sample:list_items");
-    let allowed = "sample:always_fails sample:get_customer sample:slow_echo";
-    assert_eq!(ids(&member, "allow").await, allowed);
-    assert_eq!(ids(&member, "deny,conditional").await, "sample:create_note sample:list_items");
-    assert_eq!(ids(&service, "deny").await, SAMPLE);
-    let one = gateway.get(&service, "/v1/mcps/sample:slow_echo").await;
-    assert_eq!(one.at("/data/access"), "deny");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
-    let (gateway, who) = serve(gateway().sample());
+    // Pages join without gaps and a cursor opens its own list only.
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let mut seen = Vec::new();
     let mut query = "?limit=2".to_owned();
@@ -125,9 +91,35 @@ async fn pages_join_without_gaps_and_a_cursor_opens_its_own_list_only() {
     ] {
         let answer = gateway.get(who, &path).await;
 
-        assert_eq!(answer.refusal(), (400, "invalid_request"), "{path}");
-        assert_eq!(answer.at("/error/details/parameter"), "cursor", "{path}");
+        has!("{path}"; answer, 400 "invalid_request", "/error/details/parameter": "cursor");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn access_is_what_policy_would_say_to_this_caller() {
+    let policies = r#"
+        @id("members") permit (principal in Mcp::Role::"member", action, resource);
+        @id("no-notes") forbid (principal, action == Mcp::Action::"sample:create_note", resource);
+        @id("short-lists") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
+            when { context has input && context.input has limit && context.input.limit > 100 };
+    "#;
+    let gateway = gateway().sample().policies(policies).start();
+    let org = gateway.org("acme", &ENOUGH);
+    let member = gateway.user(&org, "member", "mcps:read");
+    let service = gateway.service(&org, "mcps:read");
+
+    let ids = async |who, access: &str| {
+        let answer = gateway.get(who, &format!("/v1/mcps?access={access}")).await;
+        members(&answer, "id").join(" ")
+    };
+
+    assert_eq!(ids(&member, "deny").await, "sample:create_note");
+    assert_eq!(ids(&member, "conditional").await, "sample:list_items");
+    let allowed = "sample:always_fails sample:get_customer sample:slow_echo";
+    assert_eq!(ids(&member, "allow").await, allowed);
+    assert_eq!(ids(&member, "deny,conditional").await, "sample:create_note sample:list_items");
+    assert_eq!(ids(&service, "deny").await, SAMPLE);
+    has!(gateway.get(&service, "/v1/mcps/sample:slow_echo").await, "/data/access": "deny");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,8 +142,7 @@ async fn a_change_that_a_server_announces_is_picked_up() {
     let after = until(|| gateway.get(&who, "/v1/mcps/other:a"), is_new).await;
     assert_ne!(after.at("/data/version"), before.at("/data/version"));
     assert_ne!(after.at("/data/updated_at"), before.at("/data/updated_at"));
-    let call = gateway.invoke(&who, "other:b", json!({})).await;
-    assert_eq!(call.status, 404);
+    has!(gateway.invoke(&who, "other:b", json!({})).await, 404);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -182,8 +173,7 @@ async fn a_provider_that_goes_down_keeps_its_tools_marked_unavailable_until_it_i
     let provider = gateway.get(&who, "/v1/providers?slug=other").await;
     assert_eq!(items(&provider)[0]["status"], "error");
     assert!(items(&provider)[0]["last_error"].is_string());
-    let sample = gateway.get(&who, "/v1/mcps/sample:list_items").await;
-    assert_eq!(sample.at("/data/status"), "available");
+    has!(gateway.get(&who, "/v1/mcps/sample:list_items").await, "/data/status": "available");
 
     server.fail(None);
     until(|| gateway.get(&who, path), |it| it.at("/data/status") == "available").await;

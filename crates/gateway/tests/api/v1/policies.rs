@@ -1,15 +1,8 @@
 //! `GET /v1/policies`, `GET /v1/policies/{id}`: the policies in force, and how they come to be.
 
-use std::fs;
+use portcullis_testkit::tool;
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, failure, members, serve, until},
-    scene::list_of,
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base")
 @title("Everybody may do everything")
@@ -75,7 +68,8 @@ async fn note(gateway: &Gateway, who: &Principal) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn policies_are_listed_by_id_and_filtered() {
+async fn policies_are_listed_filtered_read_again_and_named_once() {
+    // Policies are listed by id and filtered.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let person = gateway.user(&who.org, "auditor", "policies:read");
     let all = "base default-deny dlp-default no-notes policy-error short-lists switched-off \
@@ -101,38 +95,52 @@ async fn policies_are_listed_by_id_and_filtered() {
     let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
     let rest = gateway.get(&who, &format!("/v1/policies?cursor={cursor}")).await;
     assert_eq!([members(&page, "id"), members(&rest, "id")].concat().join(" "), all);
-    let unknown = gateway.get(&who, "/v1/policies?tool=sample:nothing").await;
-    assert_eq!(unknown.refusal(), (404, "not_found"));
-    let set = page.at("/data/policy_set");
-    let numbers = json!([set["active"], set["shadow"], set["disabled"]]);
-    assert_eq!(numbers.to_string(), "[2,1,1]", "{set}");
-    assert_eq!(set["last_reload"]["status"], "ok");
-    assert!(set["version"].as_str().unwrap().starts_with("sha256:"));
+    has!(gateway.get(&who, "/v1/policies?tool=sample:nothing").await, 404 "not_found");
+    let loaded = page.at("/data/policy_set");
+    let numbers = json!([loaded["active"], loaded["shadow"], loaded["disabled"]]);
+    assert_eq!(numbers.to_string(), "[2,1,1]", "{loaded}");
+    assert_eq!(loaded["last_reload"]["status"], "ok");
+    assert!(loaded["version"].as_str().unwrap().starts_with("sha256:"));
+
+    // A hangup loads the folder again.
+    let tried = "/data/policy_set/last_reload/at";
+    let before = set(&gateway, &who).await;
+
+    gateway.hang_up();
+
+    let after = until(|| set(&gateway, &who), |it| it.at(tried) != before.at(tried)).await;
+    assert_eq!(after.at("/data/policy_set/version"), before.at("/data/policy_set/version"));
+
+    // Two policies of one name are refused.
+    let twice = "@id(\"base\")\nforbid (principal, action, resource);\n";
+    fs::write(gateway.folder().join("policies/twice.cedar"), twice).unwrap();
+
+    let failed = set_read(&gateway, &who, "failed").await;
+    let error = failed.at("/data/policy_set/last_reload/errors/0");
+    has!(error, "/path": "twice.cedar", "/policy": "base");
+    assert_eq!(note(&gateway, &who).await, "403 no-notes");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
+async fn a_policy_is_shown_with_its_source_wherever_its_file_lies() {
+    // A policy is shown with its source and whatever decides can be read.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let one = gateway.get(&who, "/v1/policies/no-notes").await;
 
     let record = one.at("/data");
-    assert_eq!((&record["id"], &record["name"]), (&json!("no-notes"), &json!("no-notes")));
-    assert_eq!((&record["effect"], &record["status"]), (&json!("forbid"), &json!("active")));
-    assert_eq!((&record["severity"], &record["phase"]), (&json!("high"), &json!("request")));
+    has!(record, "/id": "no-notes", "/name": "no-notes", "/effect": "forbid", "/status": "active",
+        "/severity": "high", "/phase": "request");
     assert_eq!(record["priority"].to_string(), "7");
-    assert_eq!(record["reason"], "Services do not write notes");
-    assert_eq!(record["description"], "Notes are for people.");
-    assert_eq!(record["tags"], json!(["notes", "writes"]));
-    assert_eq!(record["origin"]["path"], "policies/test.cedar");
+    has!(record, "/reason": "Services do not write notes", "/description": "Notes are for people.",
+        "/tags": ["notes", "writes"], "/origin/path": "policies/test.cedar");
     assert_eq!(record["origin"]["line"].to_string(), "5");
     assert_eq!((&record["builtin"], &record["validation"]["valid"]), (&json!(false), &json!(true)));
     assert!(record["source"].as_str().unwrap().starts_with("@id(\"no-notes\")"), "{record}");
     let note = json!({"title": "a", "text": "b"});
     let denied = gateway.invoke(&who, "sample:create_note", note).await;
-    assert_eq!(denied.refusal(), (403, "policy_denied"));
-    assert_eq!(denied.at("/error/details/policy"), "no-notes");
-    assert_eq!(denied.at("/error/details/reason"), "Services do not write notes");
+    has!(denied, 403 "policy_denied", "/error/details/policy": "no-notes",
+        "/error/details/reason": "Services do not write notes");
     let event = gateway.event(&who, denied.event_id()).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap();
     assert_eq!(record["version"], version);
@@ -153,6 +161,24 @@ async fn a_policy_is_shown_with_its_source_and_whatever_decides_can_be_read() {
         assert_eq!(answer.at("/data/builtin"), true, "{id}: {}", answer.text);
         assert!(answer.at("/data/description").is_string(), "{id}");
     }
+
+    // Files come and go in folders and those of editors are not looked at.
+    let policies = gateway.folder().join("policies");
+    std::os::unix::fs::symlink("nobody@nowhere.1234", policies.join(".#test.cedar")).unwrap();
+    fs::write(policies.join("notes.txt"), "permit (").unwrap();
+    fs::write(policies.join(".hidden.cedar"), "permit (").unwrap();
+    fs::create_dir(policies.join("team")).unwrap();
+
+    let more = "@id(\"more\")\nforbid (principal, action, resource);\n";
+    fs::write(policies.join("team/more.cedar"), more).unwrap();
+    let more = set_with(&gateway, &who, "more").await;
+    assert_eq!(more.at("/data/policy_set/last_reload/status"), "ok", "{}", more.text);
+    let record = gateway.get(&who, "/v1/policies/more").await;
+    assert_eq!(record.at("/data/origin/path"), "policies/team/more.cedar");
+
+    fs::rename(policies.join("team"), policies.join("away")).unwrap();
+    fs::remove_file(policies.join("away/more.cedar")).unwrap();
+    until(|| set(&gateway, &who), |it| !members(it, "id").contains(&"more")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -169,7 +195,8 @@ async fn a_principal_that_a_policy_gives_by_its_name_is_warned_of_with_its_id() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
+async fn an_edit_is_in_force_soon_and_neither_a_broken_nor_an_emptied_folder_is_taken() {
+    // An edit is in force soon and a broken one leaves the last good set.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let before = set(&gateway, &who).await;
     assert_eq!(note(&gateway, &who).await, "403 no-notes");
@@ -200,12 +227,8 @@ async fn an_edit_is_in_force_soon_and_a_broken_one_leaves_the_last_good_set() {
     let changes = list_of(&gateway, &who, "policy.changed", "").await;
     assert_eq!(changes.len(), 2, "two sets came into force: {changes:?}");
     assert_eq!(&changes[1]["target"]["id"], before.at("/data/policy_set/version"));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_call() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-
+    // An emptied folder is taken only when it is meant and then denies every call.
     fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
     let refused = set_read(&gateway, &who, "failed").await;
     let error = refused.at("/data/policy_set/last_reload/errors/0");
@@ -216,53 +239,6 @@ async fn an_emptied_folder_is_taken_only_when_it_is_meant_and_then_denies_every_
     until(|| set(&gateway, &who), |it| members(it, "id") == BUILTINS).await;
 
     assert_eq!(note(&gateway, &who).await, "403 default-deny");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn files_come_and_go_in_folders_and_those_of_editors_are_not_looked_at() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    let policies = gateway.folder().join("policies");
-    std::os::unix::fs::symlink("nobody@nowhere.1234", policies.join(".#test.cedar")).unwrap();
-    fs::write(policies.join("notes.txt"), "permit (").unwrap();
-    fs::write(policies.join(".hidden.cedar"), "permit (").unwrap();
-    fs::create_dir(policies.join("team")).unwrap();
-
-    let more = "@id(\"more\")\nforbid (principal, action, resource);\n";
-    fs::write(policies.join("team/more.cedar"), more).unwrap();
-    let more = set_with(&gateway, &who, "more").await;
-    assert_eq!(more.at("/data/policy_set/last_reload/status"), "ok", "{}", more.text);
-    let record = gateway.get(&who, "/v1/policies/more").await;
-    assert_eq!(record.at("/data/origin/path"), "policies/team/more.cedar");
-
-    fs::rename(policies.join("team"), policies.join("away")).unwrap();
-    fs::remove_file(policies.join("away/more.cedar")).unwrap();
-    until(|| set(&gateway, &who), |it| !members(it, "id").contains(&"more")).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_policies_of_one_name_are_refused() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-
-    let twice = "@id(\"base\")\nforbid (principal, action, resource);\n";
-    fs::write(gateway.folder().join("policies/twice.cedar"), twice).unwrap();
-
-    let failed = set_read(&gateway, &who, "failed").await;
-    let error = failed.at("/data/policy_set/last_reload/errors/0");
-    assert_eq!(error["path"], "twice.cedar", "{error}");
-    assert_eq!(error["policy"], "base", "{error}");
-    assert_eq!(note(&gateway, &who).await, "403 no-notes");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_hangup_loads_the_folder_again() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    let tried = "/data/policy_set/last_reload/at";
-    let before = set(&gateway, &who).await;
-
-    gateway.hang_up();
-
-    let after = until(|| set(&gateway, &who), |it| it.at(tried) != before.at(tried)).await;
-    assert_eq!(after.at("/data/policy_set/version"), before.at("/data/policy_set/version"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,8 +278,7 @@ async fn a_forbid_that_no_longer_fits_its_tool_denies_it_and_says_so() {
     let error = record.at("/data/validation/errors/0").to_string();
     assert!(error.contains("other:a"), "{}", record.text);
     let call = gateway.invoke(&who, "other:a", json!({"limit": "5"})).await;
-    assert_eq!(call.status, 403);
-    assert_eq!(call.at("/governance/policy"), "policy-error");
+    has!(call, 403, "/governance/policy": "policy-error");
     assert_eq!(gateway.invoke(&who, "other:b", json!({})).await.status, 200);
 }
 
@@ -338,8 +313,7 @@ async fn policies_and_statistics_of_another_org_are_nobody_elses() {
     assert_eq!(of_theirs, ["everybody", "their-condition", "their-org", "their-user"]);
     let path = |id: &str| format!("/v1/policies/{id}");
     for id in &of_theirs[1..] {
-        let hidden = gateway.get(&ours, &path(id)).await;
-        assert_eq!(hidden.refusal(), (404, "not_found"), "{id}");
+        has!("{id}"; gateway.get(&ours, &path(id)).await, 404 "not_found");
         let shown = gateway.get(&theirs, &path(id)).await;
         assert_eq!(shown.status, 200, "{id}: {}", shown.text);
         let version = shown.at("/data/version").as_str().unwrap();

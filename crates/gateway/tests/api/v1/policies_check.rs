@@ -1,12 +1,6 @@
 //! `POST /v1/policies/check`: drafts that are only loaded.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{assert_enveloped, items, serve},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = "@id(\"all\") permit (principal, action, resource);";
 
@@ -16,6 +10,7 @@ async fn check(gateway: &Gateway, who: &Principal, policies: Value) -> Answer {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_draft_is_told_its_errors_at_their_lines_and_no_event_is_left() {
+    // A draft is told its errors at their lines and no event is left.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let good = "@id(\"no-lists\")\nforbid (principal, action == Mcp::Action::\"sample:list_items\", resource);";
     let bad = format!("{good}\nforbid (principal, action, resource) when {{ nonsense }};");
@@ -26,10 +21,8 @@ async fn a_draft_is_told_its_errors_at_their_lines_and_no_event_is_left() {
     let removed = check(&gateway, &who, json!({"remove": ["nobody"]})).await;
 
     assert_enveloped(&loads, "a check");
-    assert_eq!(loads.at("/data/valid"), true, "{}", loads.text);
-    assert_eq!(loads.at("/data/candidate/added"), &json!(["no-lists"]));
-    assert_eq!(fails.status, 200, "{}", fails.text);
-    assert_eq!(fails.at("/data/valid"), false);
+    has!(loads, "/data/valid": true, "/data/candidate/added": ["no-lists"]);
+    has!(fails, 200, "/data/valid": false);
     assert!(fails.at("/data/candidate").is_null(), "{}", fails.text);
     let errors = fails.at("/data/errors").as_array().unwrap();
     let placed = |error: &Value| (error["path"] == "/policies/upsert/1/source", error["line"] == 3);
@@ -38,12 +31,8 @@ async fn a_draft_is_told_its_errors_at_their_lines_and_no_event_is_left() {
     let after = gateway.get(&who, "/v1/audit/events?limit=200").await.ok();
     assert_eq!(items(&after).len(), items(&before).len(), "{}", after.text);
     assert_eq!(gateway.get(&who, "/v1/policies/no-lists").await.status, 404);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_is_no_draft_is_refused() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-
+    // A body that is no draft is refused.
     for body in [
         json!({}),
         json!({"policies": null}),
@@ -51,8 +40,6 @@ async fn a_body_that_is_no_draft_is_refused() {
         json!({"policies": {}, "replay": {}}),
         json!({"policies": {"upsert": [{"source": "x".repeat(65_537)}]}}),
     ] {
-        let answer = gateway.post(&who, "/v1/policies/check", &body.to_string()).await;
-
-        assert_eq!(answer.status, 400, "{}", answer.text);
+        has!(gateway.post(&who, "/v1/policies/check", &body.to_string()).await, 400);
     }
 }

@@ -1,15 +1,9 @@
 //! `GET /v1/audit/events/{id}?explain=1`, `portcullis policy explain`: why a call was denied, and the permit
 //! that would have allowed it.
 
-use std::fs;
+use portcullis_testkit::tool;
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, tool};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, items, members, run, serve, until, words},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
 
@@ -84,7 +78,8 @@ async fn add_permit(gateway: &Gateway, who: &Principal, explanation: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call() {
+async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call_also_masked() {
+    // A denial by default comes with a permit that allows just this call.
     let (gateway, who) = start(POLICIES);
     let other = gateway.service(&who.org, "mcps:invoke");
     let quoted = json!({"title": "a \"quoted\" one", "text": "b\n\u{202e}"});
@@ -101,11 +96,9 @@ async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call() {
         let explanation = explanation(&gateway, &who, &denied, 403).await;
 
         let context = explanation.to_string();
-        assert_eq!(explanation["decision"]["cause"], "default_deny", "{context}");
-        assert_eq!(explanation["permit_helps"], true, "{context}");
-        assert_eq!(explanation["near_misses"][0]["differs"], differs, "{context}");
-        assert_eq!(explanation["policy_set"]["recorded"], explanation["policy_set"]["in_force"]);
-        assert_eq!(explanation["missing"], json!([]), "{context}");
+        has!("{context}"; explanation, "/decision/cause": "default_deny", "/permit_helps": true,
+            "/near_misses/0/differs": differs,
+            "/policy_set/recorded": explanation["policy_set"]["in_force"], "/missing": []);
         add_permit(&gateway, &who, &explanation).await;
         let allowed = gateway.invoke(&who, tool, input.clone()).await;
         assert_eq!(allowed.status, 200, "{}\n{context}", allowed.text);
@@ -114,27 +107,79 @@ async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call() {
             assert_eq!(denied.at("/governance/policy"), "default-deny", "{context}");
         }
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_clause_that_failed_is_told_with_its_value() {
-    let (gateway, who) = start(POLICIES);
-    let denied = gateway.invoke(&who, "sample:list_items", json!({"limit": 5})).await;
+    // What is masked stays masked and is left open.
+    let note = json!({"title": "to ana", "text": "write to ana@example.com"});
+    let denied = gateway.invoke(&who, "sample:create_note", note.clone()).await;
 
     let explanation = explanation(&gateway, &who, &denied, 403).await;
 
-    assert_eq!(explanation["considered"].to_string(), "1");
-    let policy = &explanation["policies"][0];
+    let permit = explanation["suggested_permit"].as_str().unwrap();
+    assert!(permit.contains("context.input.title == \"to ana\""), "{permit}");
+    assert!(permit.contains("// context.input.text.\n"), "{permit}");
+    assert!(!explanation.to_string().contains("example.com"), "{explanation}");
+    add_permit(&gateway, &who, &explanation).await;
+    assert_eq!(gateway.invoke(&who, "sample:create_note", note).await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_explanation_tells_the_clause_or_the_permit_to_those_who_may_read_it() {
+    // The clause that failed is told with its value.
+    let (gateway, who) = start(POLICIES);
+    let denied = gateway.invoke(&who, "sample:list_items", json!({"limit": 5})).await;
+
+    let explained_clause = explanation(&gateway, &who, &denied, 403).await;
+
+    assert_eq!(explained_clause["considered"].to_string(), "1");
+    let policy = &explained_clause["policies"][0];
     assert_eq!((&policy["policy"], &policy["outcome"]), (&json!("short-lists"), &json!("false")));
     let failed = json!({
         "clause": "context.input.limit <= 3", "outcome": "false",
         "values": [{"path": "context.input.limit", "value": 5}],
     });
     assert_eq!(policy["clauses"][1].to_string(), failed.to_string());
-    let near: Vec<&Value> = explanation["near_misses"].as_array().unwrap().iter().collect();
+    let near: Vec<&Value> = explained_clause["near_misses"].as_array().unwrap().iter().collect();
     assert_eq!(near[0]["permits"][0]["clause"], "context.input.limit <= 3");
     assert_eq!(near[1]["permits"], json!([{"policy": "admins"}]));
     assert_eq!(near[2]["permits"], json!([{"policy": "customers"}]));
+
+    // Of a permitted call the permit is told and of an undecided one that nobody was asked.
+    let allowed = gateway.invoke(&who, "sample:list_items", json!({"limit": 2})).await;
+    has!(gateway.invoke(&who, "sample:list_items", json!({"limit": "x"})).await, 400);
+    let page = gateway.get(&who, "/v1/audit/events?outcome=invalid").await;
+    let undecided = items(&page)[0]["id"].as_str().unwrap();
+
+    let permitted = explanation(&gateway, &who, &allowed, 200).await;
+    let unasked = explained(&gateway, &who, undecided).await;
+
+    assert!(summary(&permitted).contains("`short-lists` permits it: nothing has to be added."));
+    has!(permitted, "/permit_helps": false, "/near_misses": []);
+    let unasked = unasked.at("/data/explanation");
+    assert!(summary(unasked).contains("No policy was asked"), "{unasked}");
+    assert_eq!((&unasked["decision"], &unasked["permit_helps"]), (&Value::Null, &json!(false)));
+
+    // An explanation is for those who may read event and policies.
+    let caller = gateway.service(&who.org, "mcps:invoke");
+    let reader = gateway.service(&who.org, "mcps:invoke policies:read");
+    let stranger = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
+    let denied = gateway.invoke(&caller, "sample:list_items", json!({"limit": 5})).await;
+    let id = denied.event_id();
+    let logins = gateway.get(&who, "/v1/audit/events?type=token.issued").await;
+    let login = members(&logins, "id")[0];
+
+    has!(explained(&gateway, &caller, id).await, 403 "insufficient_scope");
+    let unseen = [explained(&gateway, &reader, id).await, explained(&gateway, &stranger, id).await];
+    let unknown = gateway.get(&who, &format!("/v1/audit/events/{id}?explain=yes")).await;
+    let no_call = explained(&gateway, &who, login).await;
+    let plain = gateway.event(&who, id).await;
+    let not_asked = gateway.get(&caller, &format!("/v1/audit/events/{id}?explain=0")).await;
+
+    assert!(unseen.iter().all(|answer| answer.status == 404));
+    has!(unknown, 400 "invalid_request", "/error/details/parameter": "explain");
+    for answer in [plain, not_asked, no_call] {
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        assert_eq!(answer.at("/data").get("explanation"), None);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -192,26 +237,6 @@ async fn a_quarantined_tool_is_explained_by_its_change() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_permitted_call_the_permit_is_told_and_of_an_undecided_one_that_nobody_was_asked() {
-    let (gateway, who) = start(POLICIES);
-    let allowed = gateway.invoke(&who, "sample:list_items", json!({"limit": 2})).await;
-    let misfit = gateway.invoke(&who, "sample:list_items", json!({"limit": "x"})).await;
-    let page = gateway.get(&who, "/v1/audit/events?outcome=invalid").await;
-    let undecided = items(&page)[0]["id"].as_str().unwrap();
-
-    let permitted = explanation(&gateway, &who, &allowed, 200).await;
-    let unasked = explained(&gateway, &who, undecided).await;
-
-    assert!(summary(&permitted).contains("`short-lists` permits it: nothing has to be added."));
-    assert_eq!(permitted["permit_helps"], false);
-    assert_eq!(permitted["near_misses"], json!([]));
-    assert_eq!(misfit.status, 400, "{}", misfit.text);
-    let unasked = unasked.at("/data/explanation");
-    assert!(summary(unasked).contains("No policy was asked"), "{unasked}");
-    assert_eq!((&unasked["decision"], &unasked["permit_helps"]), (&Value::Null, &json!(false)));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn another_set_and_parts_that_were_erased_are_said_to_be_so() {
     let (gateway, who) = start(POLICIES);
     let denied = gateway.invoke(&who, "sample:list_items", json!({"limit": 5})).await;
@@ -227,27 +252,10 @@ async fn another_set_and_parts_that_were_erased_are_said_to_be_so() {
     assert!(summary(&now).contains("It was denied by `default-deny`"), "{now}");
     assert!(summary(&now).contains("`five` permits it: nothing has to be added."), "{now}");
     assert!(summary(&now).contains("decided under another policy set"), "{now}");
-    assert_eq!(erased["missing"], json!(["decision_inputs"]), "{erased}");
-    assert_eq!((&erased["decision"], &erased["policies"]), (&Value::Null, &json!([])), "{erased}");
+    has!(erased, "/missing": ["decision_inputs"], "/decision": null, "/policies": []);
     assert!(summary(&erased).contains("allow this call, unless a forbid is true"), "{erased}");
     let permit = erased["suggested_permit"].as_str().unwrap();
     assert!(permit.contains("Any value is allowed") && permit.contains("context.input.limit"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_masked_stays_masked_and_is_left_open() {
-    let (gateway, who) = start(POLICIES);
-    let note = json!({"title": "to ana", "text": "write to ana@example.com"});
-    let denied = gateway.invoke(&who, "sample:create_note", note.clone()).await;
-
-    let explanation = explanation(&gateway, &who, &denied, 403).await;
-
-    let permit = explanation["suggested_permit"].as_str().unwrap();
-    assert!(permit.contains("context.input.title == \"to ana\""), "{permit}");
-    assert!(permit.contains("// context.input.text.\n"), "{permit}");
-    assert!(!explanation.to_string().contains("example.com"), "{explanation}");
-    add_permit(&gateway, &who, &explanation).await;
-    assert_eq!(gateway.invoke(&who, "sample:create_note", note).await.status, 200);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -266,34 +274,6 @@ async fn a_suggestion_names_what_it_does_not_settle() {
     let summary = summary(&explanation);
     assert!(summary.contains("unless `no-shouting` is true, which is not known."), "{summary}");
     assert!(summary.contains("the obligation of `rare-notes` has to be fulfilled"), "{summary}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_explanation_is_for_those_who_may_read_event_and_policies() {
-    let (gateway, who) = start(POLICIES);
-    let caller = gateway.service(&who.org, "mcps:invoke");
-    let reader = gateway.service(&who.org, "mcps:invoke policies:read");
-    let stranger = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
-    let denied = gateway.invoke(&caller, "sample:list_items", json!({"limit": 5})).await;
-    let id = denied.event_id();
-    let logins = gateway.get(&who, "/v1/audit/events?type=token.issued").await;
-    let login = members(&logins, "id")[0];
-
-    let unscoped = explained(&gateway, &caller, id).await;
-    let unseen = [explained(&gateway, &reader, id).await, explained(&gateway, &stranger, id).await];
-    let unknown = gateway.get(&who, &format!("/v1/audit/events/{id}?explain=yes")).await;
-    let no_call = explained(&gateway, &who, login).await;
-    let plain = gateway.event(&who, id).await;
-    let not_asked = gateway.get(&caller, &format!("/v1/audit/events/{id}?explain=0")).await;
-
-    assert_eq!(unscoped.refusal(), (403, "insufficient_scope"));
-    assert!(unseen.iter().all(|answer| answer.status == 404));
-    assert_eq!(unknown.refusal(), (400, "invalid_request"));
-    assert_eq!(unknown.at("/error/details/parameter"), "explain");
-    for answer in [plain, not_asked, no_call] {
-        assert_eq!(answer.status, 200, "{}", answer.text);
-        assert_eq!(answer.at("/data").get("explanation"), None);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,21 +1,11 @@
 //! Files beside the policies: cases that a set has to satisfy, the kill switch, and the events of a
 //! node that starts with another set.
 
-use std::fs;
-
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::{
     policies::{set, set_read},
     policies_reload::list,
 };
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_fails, run, serve, until},
-    policy_commands::assert_printed,
-    scene::wait_for_events,
-};
+use crate::{policy_commands::assert_printed, prelude::*};
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
 @id("short") @reason("Lists are short")
@@ -49,29 +39,6 @@ async fn write_cases(gateway: &Gateway, who: &Principal) {
 async fn switch_off(gateway: &Gateway, ttl: &str) {
     let command = ["policy", "disable", "short", "--ttl", ttl];
     assert!(run(gateway, &command).await.status.success());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_set_that_does_not_do_what_a_case_expects_is_not_taken() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    write_cases(&gateway, &who).await;
-    let version = version(&gateway, &who).await;
-
-    write(&gateway, "test.cedar", &POLICIES.replace("> 10", "> 100"));
-    let refused = set_read(&gateway, &who, "failed").await;
-
-    let error = refused.at("/data/policy_set/last_reload/errors/0");
-    assert_eq!(error["path"], "tests/lists.yaml", "{error}");
-    assert_eq!(error["line"], 4, "{error}");
-    assert_eq!(error["code"], "test_failed");
-    for part in ["`many`", "expected `deny`, got `allow`"] {
-        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
-    }
-    assert_eq!(refused.at("/data/policy_set/version"), &version);
-    assert_eq!(list(&gateway, &who, 50).await.status, 403);
-    write(&gateway, "tests/lists.yaml", &CASES.replace("limit: 50", "limit: 500"));
-    let mended = set_read(&gateway, &who, "ok").await;
-    assert_ne!(mended.at("/data/policy_set/version"), &version);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,13 +84,13 @@ async fn cases_of_a_starting_node_are_run_when_the_tools_are_known() {
     let failed = |it: &Answer| it.at("/data/policy_set/tests/failed") == 1;
     let told = until(|| set(&gateway, &who), failed).await;
 
-    assert_eq!(told.at("/data/policy_set/tests/passed"), 1);
-    assert_eq!(told.at("/data/policy_set/tests/failures/0/line"), 4, "{}", told.text);
+    has!(told, "/data/policy_set/tests/passed": 1, "/data/policy_set/tests/failures/0/line": 4);
     assert_eq!(list(&gateway, &who, 50).await.status, 403);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_is_switched_off_decides_nothing_until_it_is_switched_on() {
+async fn a_set_has_to_do_what_cases_expect_and_a_policy_can_be_switched_off() {
+    // A policy that is switched off decides nothing until it is switched on.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     write_cases(&gateway, &who).await;
     let before = version(&gateway, &who).await;
@@ -146,6 +113,23 @@ async fn a_policy_that_is_switched_off_decides_nothing_until_it_is_switched_on()
     assert_eq!(on.at("/data/origin").get("override"), None);
     assert_eq!(version(&gateway, &who).await, before);
     assert_eq!(list(&gateway, &who, 50).await.status, 403);
+
+    // A set that does not do what a case expects is not taken.
+    let version = version(&gateway, &who).await;
+
+    write(&gateway, "test.cedar", &POLICIES.replace("> 10", "> 100"));
+    let refused = set_read(&gateway, &who, "failed").await;
+
+    let error = refused.at("/data/policy_set/last_reload/errors/0");
+    has!(error, "/path": "tests/lists.yaml", "/line": 4, "/code": "test_failed");
+    for part in ["`many`", "expected `deny`, got `allow`"] {
+        assert!(error["message"].as_str().unwrap().contains(part), "{error}");
+    }
+    assert_eq!(refused.at("/data/policy_set/version"), &version);
+    assert_eq!(list(&gateway, &who, 50).await.status, 403);
+    write(&gateway, "tests/lists.yaml", &CASES.replace("limit: 50", "limit: 500"));
+    let mended = set_read(&gateway, &who, "ok").await;
+    assert_ne!(mended.at("/data/policy_set/version"), &version);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,8 +141,7 @@ async fn the_switch_works_while_the_folder_is_broken_after_a_restart_and_ends_by
     switch_off(&gateway, "1h").await;
     let short = "/v1/policies/short";
     until(|| gateway.get(&who, short), |it| it.at("/data/status") == "disabled").await;
-    let still = set(&gateway, &who).await;
-    assert_eq!(still.at("/data/policy_set/last_reload/status"), "failed");
+    has!(set(&gateway, &who).await, "/data/policy_set/last_reload/status": "failed");
     fs::remove_file(gateway.folder().join("policies/more.cedar")).unwrap();
     gateway.stop();
     gateway.start();
@@ -198,6 +181,5 @@ async fn a_node_that_starts_with_another_set_says_so_in_the_log() {
     let changed = wait_for_events(&gateway, &who, "policy.changed").await;
     assert_eq!(changed.len(), 1, "the restart with the same set is none: {changed:?}");
     let change = &changed[0]["detached"]["change"];
-    assert_eq!((&change["previous"], &change["added"]), (&first, &json!(["more"])), "{change}");
-    assert_eq!((&change["changed"], &change["removed"]), (&json!(["short"]), &json!([])));
+    has!(change, "/previous": first, "/added": ["more"], "/changed": ["short"], "/removed": []);
 }

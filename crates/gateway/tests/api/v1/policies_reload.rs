@@ -1,22 +1,11 @@
 //! `GET /v1/policies/{id}`: what reloads leave behind, and what calls meet meanwhile.
 
-use std::{
-    fs,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually, tool};
-use serde_json::json;
+use portcullis_testkit::tool;
 
 use super::policies::{set, set_read, set_with, write};
-use crate::{
-    gateway,
-    given::{failure, items, run, serve},
-    scene::{list_of, wait_for_events},
-};
+use crate::prelude::*;
 
 const BASE: &str = "@id(\"base\") permit (principal, action, resource);\n";
 
@@ -44,8 +33,28 @@ async fn recorded(gateway: &Gateway, who: &Principal, answer: &Answer) -> (Strin
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
+async fn reloads_are_logged_kept_in_versions_and_outlive_a_folder_that_is_gone() {
+    // The log says what changed and what was not taken.
     let (mut gateway, who) = serve(gateway().sample().policies(&short("short")));
+    let before = set(&gateway, &who).await;
+
+    write(&gateway, &short("shorter"));
+    set_with(&gateway, &who, "shorter").await;
+    write(&gateway, "permit (principal");
+    set_read(&gateway, &who, "failed").await;
+
+    let failures = wait_for_events(&gateway, &who, "policy.reload_failed").await;
+    let changes = list_of(&gateway, &who, "policy.changed", "").await;
+    assert_eq!(changes.len(), 1, "{changes:?}");
+    let change = &changes[0]["detached"]["change"];
+    has!(change, "/added": ["shorter"], "/removed": ["short"]);
+    assert_eq!(&change["previous"], before.at("/data/policy_set/version"));
+    let error = &failures.last().unwrap()["detached"]["reload"]["errors"][0];
+    has!("{failures:?}"; error, "/path": "test.cedar", "/code": "syntax");
+
+    // Every version that was in force can be read also after a restart.
+    write(&gateway, &short("short"));
+    set_with(&gateway, &who, "short").await;
     let denied = list(&gateway, &who, 50).await;
     let event = gateway.event(&who, denied.event_id()).await;
     let version = event.at("/data/governance/policy_version").as_str().unwrap().to_owned();
@@ -58,45 +67,20 @@ async fn every_version_that_was_in_force_can_be_read_also_after_a_restart() {
     let gone = gateway.get(&who, "/v1/policies/short").await;
     assert_eq!(gone.refusal(), (404, "not_found"));
     let kept = gateway.get(&who, &format!("/v1/policies/short?version={version}")).await.ok();
-    assert_eq!(kept.at("/data/version"), version.as_str());
-    assert_eq!(kept.at("/data/reason"), "Lists are short");
+    has!(kept, "/data/version": version.as_str(), "/data/reason": "Lists are short");
     assert!(kept.at("/data/source").as_str().unwrap().contains("limit > 10"), "{}", kept.text);
     for path in ["short?version=sha256:00", "base?version=short"] {
         assert_eq!(gateway.get(&who, &format!("/v1/policies/{path}")).await.status, 404, "{path}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_log_says_what_changed_and_what_was_not_taken() {
-    let (gateway, who) = serve(gateway().sample().policies(&short("short")));
-    let before = set(&gateway, &who).await;
-
-    write(&gateway, &short("shorter"));
-    set_with(&gateway, &who, "shorter").await;
-    write(&gateway, "permit (principal");
-    set_read(&gateway, &who, "failed").await;
-
-    let failures = wait_for_events(&gateway, &who, "policy.reload_failed").await;
-    let changes = list_of(&gateway, &who, "policy.changed", "").await;
-    assert_eq!(changes.len(), 1, "{changes:?}");
-    let change = &changes[0]["detached"]["change"];
-    assert_eq!(change["added"], json!(["shorter"]));
-    assert_eq!(change["removed"], json!(["short"]));
-    assert_eq!(&change["previous"], before.at("/data/policy_set/version"));
-    let error = &failures.last().unwrap()["detached"]["reload"]["errors"][0];
-    assert_eq!(error["path"], "test.cedar", "{failures:?}");
-    assert_eq!(error["code"], "syntax");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is_back() {
-    let (gateway, who) = serve(gateway().sample().policies(&short("short")));
+    // A folder that is gone leaves the last good set and is loaded when it is back.
+    write(&gateway, &short("short"));
+    set_with(&gateway, &who, "short").await;
     let policies = gateway.folder().join("policies");
 
     fs::remove_dir_all(&policies).unwrap();
     set_read(&gateway, &who, "failed").await;
-    let denied = list(&gateway, &who, 50).await;
-    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("short")));
+    has!(list(&gateway, &who, 50).await, 403, "/governance/policy": "short");
 
     fs::create_dir(&policies).unwrap();
     write(&gateway, &short("back"));
@@ -107,7 +91,8 @@ async fn a_folder_that_is_gone_leaves_the_last_good_set_and_is_loaded_when_it_is
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
+async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to_and_says_so() {
+    // A node starts with the last good set only when it is told to.
     let (mut gateway, who) = serve(gateway().sample().policies(&short("short")));
     gateway.stop();
     write(&gateway, "permit (principal");
@@ -116,38 +101,14 @@ async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to() {
     assert_eq!(code, 1, "{told}");
     gateway.start_with(&["--last-good"]);
 
-    let denied = list(&gateway, &who, 50).await;
-    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("short")));
+    has!(list(&gateway, &who, 50).await, 403, "/governance/policy": "short");
     let shown = set(&gateway, &who).await;
     assert_eq!(shown.at("/data/policy_set/last_reload/status"), "failed");
     assert_eq!(shown.at("/data/policy_set/last_reload/errors/0/path"), "test.cedar");
     write(&gateway, &short("mended"));
     set_with(&gateway, &who, "mended").await;
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_names_a_tool_before_it_is_there_holds_once_it_is() {
-    let upstream = McpServer::start(vec![tool("first")]).await;
-    let provider = gateway().http("up", &upstream.url(), "pin = \"on\"");
-    let (gateway, who) = serve(provider.policies(BASE));
-    let early = "@id(\"early\") @reason(\"r\") forbid (principal, action == Mcp::Action::\"up:later\", resource);";
-    write(&gateway, &format!("{BASE}{early}"));
-    eventually("a reload that fails", async || {
-        let shown = set(&gateway, &who).await;
-        (shown.at("/data/policy_set/last_reload/status") == "failed").then_some(())
-    })
-    .await;
-
-    upstream.change_tools(vec![tool("first"), tool("later")]);
-
-    set_with(&gateway, &who, "early").await;
-    let denied = gateway.invoke(&who, "up:later", json!({})).await;
-    assert_eq!((denied.status.as_u16(), denied.at("/governance/policy")), (403, &json!("early")));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
-    let mut gateway = gateway().sample().policies(&short("short")).start();
+    // Log and commands say that a node decides by what was last in force.
     gateway.stop();
     write(&gateway, "permit (principal");
     gateway.start_with(&["--last-good"]);
@@ -170,6 +131,25 @@ async fn log_and_commands_say_that_a_node_decides_by_what_was_last_in_force() {
         listed.stderr.is_empty().then_some(())
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_policy_that_names_a_tool_before_it_is_there_holds_once_it_is() {
+    let upstream = McpServer::start(vec![tool("first")]).await;
+    let provider = gateway().http("up", &upstream.url(), "pin = \"on\"");
+    let (gateway, who) = serve(provider.policies(BASE));
+    let early = "@id(\"early\") @reason(\"r\") forbid (principal, action == Mcp::Action::\"up:later\", resource);";
+    write(&gateway, &format!("{BASE}{early}"));
+    eventually("a reload that fails", async || {
+        let shown = set(&gateway, &who).await;
+        (shown.at("/data/policy_set/last_reload/status") == "failed").then_some(())
+    })
+    .await;
+
+    upstream.change_tools(vec![tool("first"), tool("later")]);
+
+    set_with(&gateway, &who, "early").await;
+    has!(gateway.invoke(&who, "up:later", json!({})).await, 403, "/governance/policy": "early");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,11 +201,11 @@ async fn in_a_storm_of_reloads_every_call_is_decided_by_one_set_and_its_event_sa
                 return;
             }
             fs::write(&file, text).unwrap();
-            std::thread::park_timeout(std::time::Duration::from_millis(60));
+            std::thread::park_timeout(Duration::from_millis(60));
         }
     });
 
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for turn in 0..400_u32 {
         let (limit, status) = if turn % 4 == 0 { (50, 403) } else { (5, 200) };
         let answer = list(&gateway, &who, limit).await;

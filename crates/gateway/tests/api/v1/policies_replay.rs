@@ -1,13 +1,7 @@
 //! `POST /v1/policies/simulate` over recorded calls.
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::policies::write;
-use crate::{
-    gateway,
-    given::{items, serve, until},
-};
+use crate::prelude::*;
 
 const PATH: &str = "/v1/policies/simulate";
 
@@ -46,22 +40,17 @@ fn number(answer: &Answer, name: &str) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_set_in_force_changes_nothing_of_what_it_decided() {
+async fn a_draft_is_told_by_what_it_would_have_changed_and_whom_it_would_have_asked() {
+    // The set in force changes nothing of what it decided.
     let (gateway, who) = played().await;
 
     let answer = replay(&gateway, &who, &json!({"replay": {}})).await;
 
     assert_eq!((number(&answer, "scanned"), number(&answer, "unchanged")), (7, 7));
     assert_eq!((number(&answer, "changed"), number(&answer, "drift")), (0, 0));
-    assert_eq!(answer.at("/data/summary/complete"), true);
-    assert_eq!(answer.at("/data/next_cursor"), &Value::Null);
-    assert_eq!(answer.at("/data/changes"), &json!([]));
-}
+    has!(answer, "/data/summary/complete": true, "/data/next_cursor": null, "/data/changes": []);
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_draft_is_told_by_what_it_would_have_changed() {
-    let (gateway, who) = played().await;
-
+    // A draft is told by what it would have changed.
     let answer = replay_over(&gateway, &who, json!({"upsert": [{"source": STRICTER}]})).await;
 
     assert_eq!(number(&answer, "newly_denied"), 2, "{}", answer.text);
@@ -70,19 +59,13 @@ async fn a_draft_is_told_by_what_it_would_have_changed() {
     let by_policy: Value = serde_json::from_str(by_policy).unwrap();
     assert_eq!(answer.at("/data/by_policy"), &by_policy);
     let change = answer.at("/data/changes/0");
-    assert_eq!(change["change"], "newly_denied");
-    assert_eq!(change["tool"], "sample:list_items");
+    has!(change, "/change": "newly_denied", "/tool": "sample:list_items");
     assert_eq!(change["count"].to_string(), "2");
-    assert_eq!(change["principal"]["id"], who.id.as_str());
-    assert_eq!(change["baseline"]["policy"], "base");
-    assert_eq!(change["candidate"]["policy"], "short-lists");
-    assert_eq!(change["candidate"]["reason"], "Lists are shorter");
+    has!(change, "/principal/id": who.id.as_str(), "/baseline/policy": "base",
+        "/candidate/policy": "short-lists", "/candidate/reason": "Lists are shorter");
     gateway.event(&who, change["example_event_ids"][0].as_str().unwrap()).await.ok();
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn approvals_that_a_draft_would_ask_for_are_counted_by_policy_and_day() {
-    let (gateway, who) = played().await;
+    // Approvals that a draft would ask for are counted by policy and day.
     let asking = |id: &str, action: &str, least: u32| {
         let source = format!(
             "@id(\"{id}\") @require_approval(\"approvers=staff\") @reason(\"Staff looks\")\n\
@@ -93,10 +76,9 @@ async fn approvals_that_a_draft_would_ask_for_are_counted_by_policy_and_day() {
     };
     let drafts = [asking("large", "list_items", 3), asking("any", "list_items", 1)];
 
-    let none = replay(&gateway, &who, &json!({"replay": {}})).await;
+    has!(replay(&gateway, &who, &json!({"replay": {}})).await, "/data/approvals/calls": 0);
     let answer = replay_over(&gateway, &who, json!({"upsert": drafts})).await;
 
-    assert_eq!(none.at("/data/approvals/calls"), 0, "{}", none.text);
     // The one of 50 is denied by another policy: no approver would be asked.
     let approvals = answer.at("/data/approvals");
     assert_eq!((&approvals["calls"], &approvals["per_day"]), (&json!(4), &json!(4.0)));
@@ -107,12 +89,8 @@ async fn approvals_that_a_draft_would_ask_for_are_counted_by_policy_and_day() {
     }
     gateway.event(&who, policies[1]["example_event_ids"][0].as_str().unwrap()).await.ok();
     assert_eq!(number(&answer, "obligations_changed"), 4);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn dropping_a_forbid_is_told_as_newly_allowed() {
-    let (gateway, who) = played().await;
-
+    // Dropping a forbid is told as newly allowed.
     let answer = replay_over(&gateway, &who, json!({"remove": ["short-lists"]})).await;
 
     assert_eq!((number(&answer, "newly_allowed"), number(&answer, "changed")), (1, 1));
@@ -120,7 +98,8 @@ async fn dropping_a_forbid_is_told_as_newly_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_an_event_does_not_tell_is_a_maybe() {
+async fn events_are_chosen_and_what_they_do_not_tell_or_nobody_decided_is_told_apart() {
+    // What an event does not tell is a maybe.
     let (gateway, who) = played().await;
     // No policy read the text of notes when the call was made.
     let reading = r#"@id("no-drafts") @reason("x") forbid (principal, action == Mcp::Action::"sample:create_note", resource)
@@ -131,26 +110,8 @@ async fn what_an_event_does_not_tell_is_a_maybe() {
     assert_eq!(number(&answer, "maybe_denied"), 1, "{}", answer.text);
     assert_eq!(number(&answer, "changed"), 0, "{}", answer.text);
     assert_eq!(answer.at("/data/changes/0/missing"), &json!(["context.input.text"]));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn drift_is_told_when_the_policies_have_moved_on() {
-    let (gateway, who) = played().await;
-    let base = "@id(\"base\") permit (principal, action, resource);";
-    write(&gateway, &format!("{base}{STRICTER}"));
-    let lists = || gateway.get(&who, "/v1/policies/short-lists");
-    until(lists, |it| it.at("/data/reason") == "Lists are shorter").await;
-
-    let live = replay(&gateway, &who, &json!({"replay": {}})).await;
-    let recorded = replay(&gateway, &who, &json!({"replay": {}, "baseline": "recorded"})).await;
-
-    assert_eq!((number(&live, "drift"), number(&live, "changed")), (2, 0), "{}", live.text);
-    assert_eq!(number(&recorded, "newly_denied"), 2, "{}", recorded.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn events_are_chosen_by_filter_by_id_by_share_and_in_portions() {
-    let (gateway, who) = played().await;
+    // Events are chosen by filter by id by share and in portions.
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&order=asc").await;
     let id = items(&events)[3]["id"].as_str().unwrap();
     for (wanted, scanned) in [
@@ -173,25 +134,8 @@ async fn events_are_chosen_by_filter_by_id_by_share_and_in_portions() {
     let cursor = first.at("/data/next_cursor");
     let rest = replay(&gateway, &who, &json!({"replay": {"cursor": cursor}})).await;
     assert_eq!((number(&rest, "scanned"), rest.at("/data/summary/complete")), (3, &json!(true)));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn without_audit_read_only_own_calls_are_replayed() {
-    let (gateway, who) = played().await;
-    let other = gateway.service(&who.org, "policies:read mcps:invoke");
-    gateway.invoke(&other, "sample:list_items", json!({"limit": 1})).await;
-
-    let own = replay(&gateway, &other, &json!({"replay": {}})).await;
-
-    assert_eq!(number(&own, "scanned"), 1);
-    let unknown = r#"{"replay": {"event_ids": ["evt_01M7W9Y2TKP17G0AVDQZTD2P3X"]}}"#;
-    let unknown = gateway.post(&other, PATH, unknown).await;
-    assert_eq!(unknown.refusal(), (404, "not_found"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn calls_that_no_policy_decided_are_told_apart() {
-    let (gateway, who) = played().await;
+    // Calls that no policy decided are told apart.
     gateway.invoke(&who, "sample:list_items", json!({"limit": "many"})).await;
     gateway.invoke(&who, "sample:nothing", json!({})).await;
 
@@ -199,4 +143,26 @@ async fn calls_that_no_policy_decided_are_told_apart() {
 
     assert_eq!((number(&answer, "scanned"), number(&answer, "undecided")), (9, 2));
     assert_eq!(number(&answer, "evaluated"), 7);
+
+    // Without audit read only own calls are replayed.
+    let other = gateway.service(&who.org, "policies:read mcps:invoke");
+    gateway.invoke(&other, "sample:list_items", json!({"limit": 1})).await;
+
+    let own = replay(&gateway, &other, &json!({"replay": {}})).await;
+
+    assert_eq!(number(&own, "scanned"), 1);
+    let unknown = r#"{"replay": {"event_ids": ["evt_01M7W9Y2TKP17G0AVDQZTD2P3X"]}}"#;
+    has!(gateway.post(&other, PATH, unknown).await, 404 "not_found");
+
+    // Drift is told when the policies have moved on.
+    let base = "@id(\"base\") permit (principal, action, resource);";
+    write(&gateway, &format!("{base}{STRICTER}"));
+    let lists = || gateway.get(&who, "/v1/policies/short-lists");
+    until(lists, |it| it.at("/data/reason") == "Lists are shorter").await;
+
+    let live = replay(&gateway, &who, &json!({"replay": {}})).await;
+    let recorded = replay(&gateway, &who, &json!({"replay": {}, "baseline": "recorded"})).await;
+
+    assert_eq!((number(&live, "drift"), number(&live, "changed")), (2, 0), "{}", live.text);
+    assert_eq!(number(&recorded, "newly_denied"), 2, "{}", recorded.text);
 }

@@ -2,15 +2,8 @@
 
 mod long_work;
 
-use portcullis_testkit::{Answer, Gateway, Principal};
-use serde_json::{Value, json};
-
 use super::policies::of_two_orgs;
-use crate::{
-    gateway,
-    given::{assert_enveloped, items, serve, serve_as},
-    scene::list_of,
-};
+use crate::prelude::*;
 
 const PATH: &str = "/v1/policies/simulate";
 
@@ -57,25 +50,6 @@ fn note(text: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn null_stands_for_absent() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    let principal = json!({
-        "type": null, "id": null, "role": null, "roles": null, "scopes": null, "groups": null,
-        "claims": null,
-    });
-    let body = json!({
-        "tool": "sample:list_items", "input": null, "principal": principal, "agent": null,
-        "phase": null, "output": null, "context": null, "dlp": null, "dlp_output": null,
-        "expect": null, "policies": null, "baseline": null, "options": null, "requests": null,
-        "replay": null,
-    });
-
-    let answer = simulate(&gateway, &who, &body).await;
-
-    assert_eq!(decisions(&answer), ["allow base"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_could_approve_is_told_as_denied() {
     let asking = |more: &str| {
         let forbid = "forbid (principal, action == Mcp::Action::\"sample:create_note\", resource);";
@@ -96,7 +70,8 @@ async fn a_call_that_nobody_could_approve_is_told_as_denied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
+async fn one_call_is_answered_as_it_would_be_for_those_who_may_ask() {
+    // One call is answered as it would be and nothing is done.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
 
     let allowed = simulate(&gateway, &who, &call(5)).await;
@@ -106,9 +81,8 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
     assert_eq!(decisions(&allowed), ["allow base"]);
     assert_eq!(decisions(&denied), ["deny short-lists"]);
     let result = denied.at("/data/results/0");
-    assert_eq!(result["cause"], "explicit_deny");
-    assert_eq!(result["reason"], "Lists are short");
-    assert_eq!(result["determining_policies"], json!(["short-lists"]));
+    has!(result, "/cause": "explicit_deny", "/reason": "Lists are short",
+        "/determining_policies": ["short-lists"]);
     assert_eq!(denied.at("/data/simulated"), true);
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
     assert!(items(&events).is_empty(), "{}", events.text);
@@ -116,10 +90,59 @@ async fn one_call_is_answered_as_it_would_be_and_nothing_is_done() {
     assert_eq!(events.len(), 2);
     assert_eq!(events[1]["detached"]["simulation"]["summary"]["deny"].to_string(), "1");
     assert_eq!(events[1]["target"]["type"], "policy_set");
+
+    // Null stands for absent.
+    let principal = json!({
+        "type": null, "id": null, "role": null, "roles": null, "scopes": null, "groups": null,
+        "claims": null,
+    });
+    let body = json!({
+        "tool": "sample:list_items", "input": null, "principal": principal, "agent": null,
+        "phase": null, "output": null, "context": null, "dlp": null, "dlp_output": null,
+        "expect": null, "policies": null, "baseline": null, "options": null, "requests": null,
+        "replay": null,
+    });
+
+    let answer = simulate(&gateway, &who, &body).await;
+
+    assert_eq!(decisions(&answer), ["allow base"]);
+
+    // An expectation that is not met says what was got.
+    let body = call_with(50, "expect", json!({"decision": "allow", "cause": "permit"}));
+
+    let answer = simulate(&gateway, &who, &body).await;
+
+    let expectation = answer.at("/data/results/0/expectation");
+    has!(expectation, "/met": false, "/unmet/0": "decision: expected `allow`, got `deny`");
+    assert_eq!(answer.at("/data/summary/expectations_failed").to_string(), "1");
+
+    // A tool that is not there is not found.
+    let answer = simulate(&gateway, &who, &json!({"tool": "sample:nothing"})).await;
+
+    assert_eq!(answer.refusal(), (404, "not_found"));
+
+    // Asking as somebody else needs admin.
+    let who = gateway.service(&fresh_org(&gateway), "policies:read");
+    for (principal, status) in [
+        (Value::Null, 200),
+        (json!({"id": who.id}), 200),
+        (json!({"id": who.id, "groups": ["staff"]}), 403),
+        (json!({"type": "user", "id": "ana"}), 403),
+    ] {
+        let body = call_with(5, "principal", principal.clone());
+
+        let answer = simulate(&gateway, &who, &body).await;
+
+        assert_eq!(answer.status, status, "{principal}: {}", answer.text);
+        if status == 403 {
+            assert_eq!(answer.at("/error/details/required_scope"), "admin");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_simulated_is_what_happens() {
+async fn what_is_simulated_is_what_happens_also_in_a_batch() {
+    // What is simulated is what happens.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let secret = "-----BEGIN RSA PRIVATE KEY-----\nMIIBF4k3abcdefghijklmnop0123456789F4k3\n-----END RSA PRIVATE KEY-----";
     for (tool, input) in [
@@ -146,11 +169,8 @@ async fn what_is_simulated_is_what_happens() {
     let result = simulated.at("/data/results/0");
     assert_eq!((&result["decision"], &result["cause"]), (&Value::Null, &json!("invalid_input")));
     assert!(!result["violations"].as_array().unwrap().is_empty(), "{}", simulated.text);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectations() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
+    // A batch is asked as others at other times and checked against expectations.
     let note = json!({"title": "a", "text": "b"});
     let body = json!({
         "requests": [
@@ -180,20 +200,8 @@ async fn a_batch_is_asked_as_others_at_other_times_and_checked_against_expectati
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_expectation_that_is_not_met_says_what_was_got() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    let body = call_with(50, "expect", json!({"decision": "allow", "cause": "permit"}));
-
-    let answer = simulate(&gateway, &who, &body).await;
-
-    let expectation = answer.at("/data/results/0/expectation");
-    assert_eq!(expectation["met"], false);
-    assert_eq!(expectation["unmet"][0], "decision: expected `allow`, got `deny`");
-    assert_eq!(answer.at("/data/summary/expectations_failed").to_string(), "1");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_draft_is_laid_over_the_set_in_force() {
+async fn a_draft_is_laid_over_the_set_in_force_or_refused_with_the_places() {
+    // A draft is laid over the set in force.
     let (gateway, who) = serve(gateway().sample().policies(POLICIES));
     let stricter = r#"@id("short-lists") @reason("x") forbid (principal, action == Mcp::Action::"sample:list_items", resource)
         when { context has input && context.input has limit && context.input.limit > 3 };"#;
@@ -219,11 +227,8 @@ async fn a_draft_is_laid_over_the_set_in_force() {
     let kept = simulate(&gateway, &who, &body).await;
     assert_eq!(decisions(&kept), ["deny short-lists"]);
     assert_eq!(kept.at("/data/policy_set/candidate/version"), version);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_draft_that_does_not_load_is_refused_with_the_places() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
+    // A draft that does not load is refused with the places.
     let upsert = |source: &str| json!({"upsert": [{"source": source}]});
     let mistyped = "@id(\"a\")\npermit (principal, action, resource)\nwhen { context.inptu.x };";
     let unknown = json!({"set_status": {"nothing": "active"}});
@@ -237,7 +242,6 @@ async fn a_draft_that_does_not_load_is_refused_with_the_places() {
         (json!({"bas": "live"}), "bas", "is not known"),
     ] {
         let body = call_with(5, "policies", policies.clone());
-
         let answer = simulate(&gateway, &who, &body).await;
 
         assert_eq!(answer.refusal(), (400, "invalid_request"), "{policies}");
@@ -245,35 +249,6 @@ async fn a_draft_that_does_not_load_is_refused_with_the_places() {
         assert_eq!(violation["path"], format!("/policies/{place}"), "{}", answer.text);
         assert!(violation["message"].as_str().unwrap().contains(said), "{}", answer.text);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn asking_as_somebody_else_needs_admin() {
-    let (gateway, who) = serve_as("policies:read", gateway().sample().policies(POLICIES));
-    for (principal, status) in [
-        (Value::Null, 200),
-        (json!({"id": who.id}), 200),
-        (json!({"id": who.id, "groups": ["staff"]}), 403),
-        (json!({"type": "user", "id": "ana"}), 403),
-    ] {
-        let body = call_with(5, "principal", principal.clone());
-
-        let answer = simulate(&gateway, &who, &body).await;
-
-        assert_eq!(answer.status, status, "{principal}: {}", answer.text);
-        if status == 403 {
-            assert_eq!(answer.at("/error/details/required_scope"), "admin");
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_not_there_is_not_found() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-
-    let answer = simulate(&gateway, &who, &json!({"tool": "sample:nothing"})).await;
-
-    assert_eq!(answer.refusal(), (404, "not_found"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -340,8 +315,7 @@ async fn an_explanation_names_no_policy_that_can_only_concern_another_org() {
     let answer = simulate(&gateway, &ours, &body).await;
 
     let explained = answer.at("/data/results/0/explain");
-    assert_eq!(explained["near_misses"][0]["permits"], json!([{"policy": "ours"}]), "{explained}");
-    assert_eq!(explained["candidates"], json!([]));
+    has!(explained, "/near_misses/0/permits": [{"policy": "ours"}], "/candidates": []);
     assert_eq!(explained["considered"].to_string(), "0");
     for foreign in [&theirs.id, &theirs.org] {
         assert!(!answer.text.contains(foreign), "{}", answer.text);

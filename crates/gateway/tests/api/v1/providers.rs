@@ -1,14 +1,10 @@
 //! `GET /v1/providers`, `GET /v1/providers/{id}`, `GET /v1/providers/waiting`: the connections a caller may use, and
 //! the providers that wait for one.
 
-use portcullis_testkit::{Answer, McpServer, tool};
+use portcullis_testkit::tool;
 use reqwest::StatusCode;
-use serde_json::{Value, json};
 
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, is_id, items, members, serve, until, words},
-};
+use crate::prelude::*;
 
 /// No server listens there.
 const NOWHERE: &str = "http://127.0.0.1:9/mcp";
@@ -30,9 +26,8 @@ async fn connections_are_listed_by_slug_with_their_state() {
     assert_enveloped(&all, "providers");
     let up = &items(&all)[1];
     assert!(is_id(up["id"].as_str().unwrap(), "prv_"), "{up}");
-    assert_eq!((&up["name"], &up["tools"]), (&json!("Up and running"), &json!(3)));
-    assert_eq!(up["owner"], json!({"type": "org", "id": who.org}));
-    assert_eq!((&up["auth"]["type"], &up["last_error"]), (&json!("none"), &Value::Null));
+    has!(up, "/name": "Up and running", "/tools": 3, "/owner": {"type": "org", "id": who.org},
+        "/auth/type": "none", "/last_error": null);
     let error = items(&all)[0]["last_error"].as_str().unwrap();
     assert!(!error.contains("127.0.0.1"), "{error}");
     let one = gateway.get(&who, &format!("/v1/providers/{}", up["id"].as_str().unwrap())).await;
@@ -82,8 +77,7 @@ async fn a_provider_of_one_org_does_not_exist_for_another() {
     let id = items(&mine)[0]["id"].as_str().unwrap();
     for path in [format!("/v1/providers/{id}"), "/v1/mcps/private:a".to_owned()] {
         assert_eq!(gateway.get(&owner, &path).await.status, 200, "{path}");
-        let foreign = gateway.get(&other, &path).await;
-        assert_eq!(foreign.refusal(), (404, "not_found"), "{path}");
+        has!("{path}"; gateway.get(&other, &path).await, 404 "not_found");
     }
     assert_eq!(members(&gateway.get(&other, "/v1/mcps?provider=private").await, "id").len(), 0);
     let call = gateway.invoke(&other, "private:a", json!({"x": 1})).await;

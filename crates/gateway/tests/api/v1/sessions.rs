@@ -1,13 +1,6 @@
 //! `GET /v1/sessions`, `DELETE /v1/sessions/{id}`, and `portcullis session`.
 
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::Value;
-
-use crate::{
-    given::{assert_fails, items, members, until},
-    login::Site,
-};
+use crate::{login::Site, prelude::*};
 
 /// A token of Ana with these scopes.
 fn token_of_ana(site: &Site) -> Principal {
@@ -43,8 +36,7 @@ async fn people_list_and_end_their_own_sessions_and_admins_those_of_the_org() {
         assert_eq!(items(&site.gateway.get(nobody, "/v1/sessions").await), &Vec::<Value>::new());
     }
     let of_ana = format!("/v1/sessions?principal={}", site.ana);
-    let refused = site.gateway.get(&bo, &of_ana).await;
-    assert_eq!(refused.refusal(), (403, "insufficient_scope"));
+    has!(site.gateway.get(&bo, &of_ana).await, 403 "insufficient_scope");
     assert_eq!(items(&site.gateway.get(&admin, &of_ana).await).len(), 2);
     assert_eq!(items(&site.gateway.get(&admin, "/v1/sessions?q=an").await).len(), 2);
     assert_eq!(items(&site.gateway.get(&ana, "/v1/sessions?q=adm").await).len(), 0);
@@ -65,30 +57,12 @@ async fn people_list_and_end_their_own_sessions_and_admins_those_of_the_org() {
         let path = format!("/v1/sessions/{wrong}");
         assert_eq!(site.gateway.delete(&admin, &path).await.refusal(), (404, "not_found"));
     }
-    let odd = site.gateway.get(&admin, "/v1/sessions?principal=x").await;
-    assert_eq!(odd.status, 400, "{}", odd.text);
+    has!(site.gateway.get(&admin, "/v1/sessions?principal=x").await, 400);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_was_handed_on_neither_sees_nor_ends_sessions() {
-    let site = Site::start();
-    let browser = site.browser().await;
-    let ana = token_of_ana(&site);
-    let id = members(&site.gateway.get(&ana, "/v1/sessions").await, "id")[0].to_owned();
-
-    let narrowed = site.gateway.post(&ana, "/v1/auth/token", r#"{"scope": "mcps:read"}"#).await;
-    let token = narrowed.ok().at("/data/access_token").as_str().unwrap().to_owned();
-    let narrowed = Principal { token, ..ana };
-
-    let listed = site.gateway.get(&narrowed, "/v1/sessions").await;
-    let ended = site.gateway.delete(&narrowed, &format!("/v1/sessions/{id}")).await;
-    assert_eq!(listed.refusal(), (403, "insufficient_scope"));
-    assert_eq!(ended.refusal(), (404, "not_found"));
-    assert!(browser.open("/login").await.ok().text.contains("Signed in"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_operator_lists_and_ends_sessions_at_the_shell() {
+async fn sessions_are_ended_at_the_shell_and_not_by_a_token_that_was_handed_on() {
+    // The operator lists and ends sessions at the shell.
     let site = Site::start();
     let browser = site.browser().await;
 
@@ -98,10 +72,23 @@ async fn the_operator_lists_and_ends_sessions_at_the_shell() {
 
     assert_eq!(listed[0]["principal_id"], site.ana.as_str());
     until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
-    assert_eq!(site.gateway.admin(&["session", "list"]), serde_json::json!([]));
+    assert_eq!(site.gateway.admin(&["session", "list"]), json!([]));
     assert_fails(&site.gateway, &["session", "end", id], 1, "there is no session").await;
     assert_eq!(site.events("session.ended", 1).await[0]["actor"]["auth"]["method"], "operator");
     let unknown =
         site.gateway.request(Method::DELETE, "/v1/sessions/ses_01M754BKTKX1YB8Q05NMW9TP4G");
     assert_eq!(site.gateway.send(unknown).await.refusal(), (401, "missing_token"));
+
+    // A token that was handed on neither sees nor ends sessions.
+    let browser = site.browser().await;
+    let ana = token_of_ana(&site);
+    let id = members(&site.gateway.get(&ana, "/v1/sessions").await, "id")[0].to_owned();
+
+    let narrowed = site.gateway.post(&ana, "/v1/auth/token", r#"{"scope": "mcps:read"}"#).await;
+    let token = narrowed.ok().at("/data/access_token").as_str().unwrap().to_owned();
+    let narrowed = Principal { token, ..ana };
+
+    has!(site.gateway.get(&narrowed, "/v1/sessions").await, 403 "insufficient_scope");
+    has!(site.gateway.delete(&narrowed, &format!("/v1/sessions/{id}")).await, 404 "not_found");
+    assert!(browser.open("/login").await.ok().text.contains("Signed in"));
 }

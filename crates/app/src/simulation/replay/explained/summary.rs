@@ -24,19 +24,13 @@ pub(super) struct RecordedSummary<'a> {
 impl<'a> RecordedSummary<'a> {
     pub(super) fn of(core: &'a Core<'_>) -> Self {
         let governance = core.governance.as_ref();
-        let target = core.target.as_ref();
-        let decision = match governance.and_then(|it| it.decision.as_deref()) {
-            Some("allow") => Some(RecordedDecision::Allow),
-            Some("deny") => Some(RecordedDecision::Deny),
-            Some(_) | None => None,
-        };
         Self {
-            decision,
+            decision: core.decision(),
             policy: governance.and_then(|it| it.policy.as_deref()).unwrap_or_default(),
             reason: governance.and_then(|it| it.reason.as_deref()),
             policy_set: governance.and_then(|it| it.policy_set.as_deref()),
-            tool: target.and_then(|it| it.id.as_deref()).unwrap_or_default(),
-            version: target.and_then(|it| it.version.as_deref()),
+            tool: core.tool(),
+            version: core.target.as_ref().and_then(|it| it.version.as_deref()),
             status: &core.outcome.status,
         }
     }

@@ -19,7 +19,7 @@ pub struct ExplainedEvent {
 }
 
 /// Answer of the policies in force about a recorded call, as far as its event keeps it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub struct EventExplanation {
     /// The decision and what helps, in sentences.
     pub summary: Vec<String>,
@@ -48,7 +48,7 @@ pub struct EventExplanation {
 }
 
 /// The set that decided a call, and the one that explains it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Default, Serialize, ToSchema)]
 pub struct ExplainedSet {
     /// SHA-256 of the set in force, which is asked.
     pub in_force: String,

@@ -1,14 +1,9 @@
 //! A person proves more, and comes back to the same page.
 
-use std::collections::BTreeSet;
-
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Site, parameter};
 use crate::{
-    gateway,
     login::browser::{Browser, Page},
+    prelude::*,
 };
 
 /// Owner of the things that a form of the console touches.
@@ -47,7 +42,8 @@ const FORMS: [(&str, &str, Touches); 16] = [
 const PAGE: &str = "%2Fapprovals%2Fx%3Fa%3Db";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_second_factor_is_asked_for_and_the_browser_comes_back_to_the_same_page() {
+async fn a_person_proves_more_and_comes_back_to_the_same_page() {
+    // A second factor is asked for and the browser comes back to the same page.
     let site = Site::start();
     let browser = Browser::new(&site.gateway);
     site.log_in(&browser, "ana", &json!({"amr": ["pwd"]})).await.ok();
@@ -69,12 +65,8 @@ async fn a_second_factor_is_asked_for_and_the_browser_comes_back_to_the_same_pag
         "it is enough now"
     );
     assert!(!before.open("/login").await.text.contains("Signed in"), "a new session");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_login_anew_is_asked_for_and_may_be_of_another_person() {
-    let site = Site::start();
-    let browser = Browser::new(&site.gateway);
+    // A login anew is asked for and may be of another person.
     site.log_in(&browser, "ana", &json!({})).await.ok();
 
     let sent = browser.open(&format!("/login?step_up=again&return_to={PAGE}")).await;
@@ -86,12 +78,8 @@ async fn a_login_anew_is_asked_for_and_may_be_of_another_person() {
     assert_eq!(parameter(&at, "acr_values"), None);
     assert!(page.text.contains("url=/approvals/x?a=b\""), "{}", page.text);
     assert!(browser.open("/login").await.ok().text.contains("You are <strong>Ben<"));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_that_confirms_nothing_is_not_asked_for_ever() {
-    let site = Site::start();
-    let browser = Browser::new(&site.gateway);
+    // An issuer that confirms nothing is not asked for ever.
     site.log_in(&browser, "ana", &json!({"amr": ["pwd"]})).await.ok();
 
     let at = site.begin(&browser, "/login/issuers/acme?step_up=mfa").await;
@@ -109,9 +97,8 @@ async fn each_login_asks_for_the_levels_and_the_age_that_the_operator_wants() {
     let browser = Browser::new(&site.gateway);
 
     let at = site.begin(&browser, "/login/issuers/acme").await;
-    let page = browser.open(&site.logged_in(&at, "ana", &json!({"acr": "urn:acme:one"}))).await;
+    browser.open(&site.logged_in(&at, "ana", &json!({"acr": "urn:acme:one"}))).await.ok();
 
-    assert_eq!(page.status, 200, "{}", page.text);
     assert_eq!(parameter(&at, "acr_values").as_deref(), Some("urn:acme:one urn:acme:two"));
     assert_eq!(parameter(&at, "max_age").as_deref(), Some("3600"));
     assert_eq!(parameter(&at, "prompt"), None);
@@ -138,10 +125,9 @@ async fn a_client_acts_as_an_admin_by_a_login_of_the_level_for_admins_only() {
         )
     };
 
-    let usual = browser.open(&ask("mcps:read")).await;
+    browser.open(&ask("mcps:read")).await.ok();
     let sent = browser.open(&ask("admin%20mcps:read")).await;
 
-    assert_eq!(usual.status, 200, "{}", usual.text);
     assert_eq!(sent.status, 302, "{}", sent.text);
     assert!(sent.header("location").contains("step_up=admin"), "{}", sent.header("location"));
     let sent = browser.open(sent.header("location")).await;

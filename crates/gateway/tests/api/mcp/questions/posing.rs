@@ -1,12 +1,7 @@
 //! Questions by which a server poses as the gateway, or has people open an address that is not safe.
 
-use serde_json::{Value, json};
-
 use super::{FORM, leg, rest_leg};
-use crate::{
-    mcp::own,
-    scene::{giving, scene},
-};
+use crate::{mcp::own, prelude::*};
 
 /// A result that has a person open an address.
 fn opening(name: &str, id: &str, url: &str) -> Value {
@@ -37,8 +32,7 @@ async fn a_server_cannot_pose_as_an_approval_nor_have_unsafe_addresses_opened() 
         let answer = leg(gateway, who, tool, &declared, FORM, None).await;
         assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
         assert!(answer.at("/result/inputRequests").is_null(), "{tool}: {}", answer.text);
-        let rest = rest_leg(&scene, tool, None).await;
-        assert_eq!(rest.refusal(), (502, "upstream_error"), "{tool}");
+        has!("{tool}"; rest_leg(&scene, tool, None).await, 502 "upstream_error");
     }
     for (tool, url) in [("safe", safe), ("local", "http://127.0.0.1:9/cb")] {
         let answer = leg(gateway, who, tool, &declared, FORM, None).await;

@@ -1,22 +1,18 @@
 //! Tasks in the hands of those who should not have them, and too many of them at once.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Hostile, Script};
-use serde_json::json;
-
 use super::{
     about, approval_of, approved, begin_task, call_as, disposition, error, got, id_of, modern,
     status, tasks,
 };
 use crate::{
-    approvals::{POLICIES, approver, asking_scene, decide},
+    approvals::{POLICIES, approver, asking_anew, asking_scene, decide},
     cluster::trio,
-    given::ENOUGH,
-    scene::tool,
+    prelude::*,
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_is_of_its_caller_and_its_address() {
+async fn a_task_is_of_its_caller_and_its_address_and_no_other_id_is_one() {
+    // A task is of its caller and its address.
     let (scene, admin) = asking_scene().await;
     let gateway = &scene.gateway;
     let task = begin_task(&scene, "pay", json!({"amount": 7})).await;
@@ -32,21 +28,17 @@ async fn a_task_is_of_its_caller_and_its_address() {
             assert_eq!(error(&answer), (400, -32602), "{method}: {}", answer.text);
             assert!(!answer.text.contains("apr_") && !answer.text.contains("amount"));
         }
-        let answer = about(gateway, &poor, "/mcp/up", method, &id).await;
-        assert_eq!(answer.status, 403, "{method}: {}", answer.text);
+        has!("{method}"; about(gateway, &poor, "/mcp/up", method, &id).await, 403);
         let elsewhere = about(gateway, &scene.who, "/mcp/elsewhere", method, &id).await;
         assert_ne!(elsewhere.status, 200, "{method}: {}", elsewhere.text);
     }
     assert!(scene.upstream.calls().is_empty());
     let done = about(gateway, &scene.who, "/mcp", "tasks/get", &id).await;
     assert_eq!(disposition(&done), "approved-executed", "{}", done.text);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_id_that_was_made_up_or_changed_is_none() {
-    let (scene, admin) = asking_scene().await;
+    // An id that was made up or changed is none.
+    let (scene, admin) = asking_anew(scene);
     let task = approved(&scene, &admin, "pay", json!({"amount": 7})).await;
-    let id = id_of(&task);
     let flipped = |at: usize| {
         let mut bytes = id.clone().into_bytes();
         bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -74,7 +66,8 @@ async fn an_id_that_was_made_up_or_changed_is_none() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_who_ask_at_once_are_given_one_call() {
+async fn many_who_ask_at_once_and_cancel_are_given_one_call_that_fits() {
+    // Many who ask at once are given one call.
     let (scene, admin) = asking_scene().await;
     for (round, tool) in ["pay", "export", "pay", "export"].into_iter().enumerate() {
         let task = approved(&scene, &admin, tool, json!({ "round": round })).await;
@@ -92,16 +85,14 @@ async fn many_who_ask_at_once_are_given_one_call() {
         assert_eq!(disposition(&got(&scene, &id).await), "approved-executed");
         assert_eq!(scene.upstream.calls().len() - before, 1, "round {round}");
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn cancelling_and_asking_at_once_end_in_one_of_both() {
-    let (scene, admin) = asking_scene().await;
+    // Cancelling and asking at once end in one of both.
+    let (scene, admin) = asking_anew(scene);
     for round in 0..8 {
         let task = approved(&scene, &admin, "pay", json!({ "round": round })).await;
+
         let id = id_of(&task);
         let before = scene.upstream.calls().len();
-
         let asks = join_all((0..4).map(|_| got(&scene, &id)));
         tokio::join!(asks, super::cancelled(&scene, &id));
 
@@ -111,23 +102,9 @@ async fn cancelling_and_asking_at_once_end_in_one_of_both() {
         assert_eq!(sent, usize::from(ran), "round {round}: {}", end.text);
         assert_ne!(status(&end), "working", "{}", end.text);
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_is_revoked_meanwhile_asks_for_nothing() {
-    let (scene, admin) = asking_scene().await;
-    let task = approved(&scene, &admin, "pay", json!({})).await;
-    scene.gateway.delete(&scene.who, "/v1/auth/token").await.ok();
-
-    let answer = got(&scene, &id_of(&task)).await;
-
-    assert_eq!(answer.status, 401, "{}", answer.text);
-    assert!(scene.upstream.calls().is_empty());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_too_large_for_a_task_is_told_to_call_again() {
-    let (scene, admin) = asking_scene().await;
+    // A call too large for a task is told to call again.
+    let (scene, admin) = asking_anew(scene);
     let input = |letters: usize| json!({"text": "x".repeat(letters)});
     let fits = begin_task(&scene, "pay", input(4_000)).await;
     assert!(id_of(&fits).len() <= 7_168, "it has to fit into a header");
@@ -144,6 +121,15 @@ async fn a_call_too_large_for_a_task_is_told_to_call_again() {
         let ran = begin_task(&scene, "pay", input(letters)).await;
         assert_eq!(ran.at("/result/structuredContent"), &input(letters));
     }
+
+    // A token that is revoked meanwhile asks for nothing.
+    let (scene, admin) = asking_anew(scene);
+    let task = approved(&scene, &admin, "pay", json!({})).await;
+    scene.gateway.delete(&scene.who, "/v1/auth/token").await.ok();
+
+    has!(got(&scene, &id_of(&task)).await, 401);
+
+    assert!(scene.upstream.calls().is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,22 +1,16 @@
 //! Ends of tasks other than a result.
 
-use std::fs;
-
-use portcullis_testkit::{Script, eventually};
-use serde_json::json;
-
 use super::{
     about, approval_of, approved, assert_not_called, assert_replayed, begin_task, call_as,
     cancelled, disposition, got, id_of, status, tasks,
 };
 use crate::{
-    approvals::{POLICIES, approver, asking_scene, decide},
-    given::{plan, until},
-    scene::{Scene, events, giving, scene_under, tool},
+    approvals::{POLICIES, approver, asking_anew, asking_scene, decide},
+    prelude::*,
 };
 
 /// Puts other policies in force, and waits until `seen` is one of them.
-async fn in_force(scene: &Scene, admin: &portcullis_testkit::Principal, cedar: &str, seen: &str) {
+async fn in_force(scene: &Scene, admin: &Principal, cedar: &str, seen: &str) {
     fs::write(scene.gateway.folder().join("policies/test.cedar"), cedar).expect("a policy");
     scene.gateway.hang_up();
     let path = format!("/v1/policies/{seen}");
@@ -24,7 +18,8 @@ async fn in_force(scene: &Scene, admin: &portcullis_testkit::Principal, cedar: &
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_people_denied_ends_its_task_for_good() {
+async fn a_task_ends_by_a_denial_by_its_client_or_by_its_answer() {
+    // A call that people denied ends its task for good.
     let (scene, admin) = asking_scene().await;
     let task = begin_task(&scene, "pay", json!({"amount": 7})).await;
     let approval = approval_of(&task);
@@ -39,16 +34,13 @@ async fn a_call_that_people_denied_ends_its_task_for_good() {
         assert!(text.contains("was denied"), "{text}");
     }
     let event = events(&scene.gateway, &scene.who, first.header("x-request-id")).await.remove(0);
-    assert_eq!(event["type"], "mcp.invocation");
-    assert_eq!(event["outcome"]["status"], "denied");
-    assert_eq!(event["governance"]["policy"], "payouts");
+    has!(event, "/type": "mcp.invocation", "/outcome/status": "denied",
+        "/governance/policy": "payouts");
     assert_replayed(&scene, &admin, &again).await;
     assert!(scene.upstream.calls().is_empty());
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_is_cancelled_is_never_called() {
-    let (scene, admin) = asking_scene().await;
+    // A task that is cancelled is never called.
+    let (scene, admin) = asking_anew(scene);
     for approved in [false, true] {
         let input = json!({"approved": approved});
         let task = begin_task(&scene, "pay", input.clone()).await;
@@ -59,27 +51,22 @@ async fn a_task_that_is_cancelled_is_never_called() {
         }
 
         for _ in 0..2 {
-            let answer = cancelled(&scene, &id).await;
-            assert_eq!(answer.at("/result/resultType"), "complete", "{}", answer.text);
+            has!(cancelled(&scene, &id).await, "/result/resultType": "complete");
         }
 
         let answer = got(&scene, &id).await;
         assert_eq!(status(&answer), "cancelled", "{}", answer.text);
-        let late = decide(&scene.gateway, &admin, &approval, "approve").await;
-        assert_eq!(late.status, 409, "{}", late.text);
+        has!(decide(&scene.gateway, &admin, &approval, "approve").await, 409);
         let shown = scene.gateway.get(&admin, &format!("/v1/approvals/{approval}")).await;
         assert_eq!(shown.at("/data/status"), "expired", "{}", shown.text);
         assert_ne!(approval_of(&begin_task(&scene, "pay", input).await), approval);
         let filter = "/v1/audit/events?type=approval.expired&limit=1&order=desc";
-        let told = scene.gateway.get(&admin, filter).await;
-        assert_eq!(told.at("/data/items/0/actor/id"), &json!(scene.who.id), "{}", told.text);
+        has!(scene.gateway.get(&admin, filter).await, "/data/items/0/actor/id": scene.who.id);
     }
     assert!(scene.upstream.calls().is_empty());
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_task_that_has_its_answer_cannot_be_cancelled() {
-    let (scene, admin) = asking_scene().await;
+    // A task that has its answer cannot be cancelled.
+    let (scene, admin) = asking_anew(scene);
     let task = approved(&scene, &admin, "export", json!({})).await;
     got(&scene, &id_of(&task)).await;
 
@@ -107,28 +94,6 @@ async fn a_call_that_another_policy_denies_meanwhile_stays_denied() {
     in_force(&scene, &admin, &open, "open").await;
     assert_not_called(&got(&scene, &id_of(&task)).await);
     assert!(scene.upstream.calls().is_empty(), "what has ended does not begin again");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_is_edited_or_removed_meanwhile_ends_the_task() {
-    let (scene, admin) = asking_scene().await;
-    let removed = "@id(\"all\") permit (principal, action, resource);\n@id(\"two\") permit (principal, action, resource);";
-    let edited = POLICIES.replace("ttl=15m", "ttl=20m").replace("\"all\"", "\"three\"");
-    for (cedar, seen) in [(removed, "two"), (&*edited, "three")] {
-        in_force(&scene, &admin, POLICIES, "payouts").await;
-        let task = approved(&scene, &admin, "pay", json!({ "before": seen })).await;
-        in_force(&scene, &admin, cedar, seen).await;
-
-        let answer = got(&scene, &id_of(&task)).await;
-
-        assert_not_called(&answer);
-        let governance = &answer.at("/result/result/_meta")["dev.portcullis/governance"];
-        assert_eq!(governance["decision"], "deny", "{}", answer.text);
-    }
-    assert!(scene.upstream.calls().is_empty());
-    let filter = "/v1/approvals?status=pending";
-    let asked = scene.gateway.get(&admin, filter).await;
-    assert_eq!(asked.at("/data/items"), &json!([]), "a task asks nobody again");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -166,13 +131,48 @@ async fn a_call_that_failed_hides_no_effect() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approval_that_another_call_used_up_leaves_none_to_the_task() {
+async fn approvals_that_are_used_up_limits_and_edited_policies_end_or_hold_up_a_task() {
+    // An approval that another call used up leaves none to the task.
     let (scene, admin) = asking_scene().await;
     let task = approved(&scene, &admin, "pay", json!({"amount": 7})).await;
     scene.invoke("pay", json!({"amount": 7})).await.ok();
 
     assert_not_called(&got(&scene, &id_of(&task)).await);
     assert_eq!(scene.upstream.calls().len(), 1);
+
+    // A limit that is exceeded holds a task up and ends it not.
+    let scene = scene.anew();
+    let org = scene.gateway.org("small", &plan("100", "1"));
+    let who = scene.gateway.service(&org, "mcps:read mcps:invoke");
+    let admin = approver(&scene.gateway, &org);
+    let task = call_as(&scene.gateway, &who, "/mcp/up", "pay", json!({}), &tasks()).await;
+    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
+
+    let held = about(&scene.gateway, &who, "/mcp/up", "tasks/get", &id_of(&task)).await;
+
+    assert_eq!((held.status.as_u16(), status(&held)), (200, "working"), "{}", held.text);
+    let message = held.at("/result/statusMessage").as_str().expect("a sentence");
+    assert!(message.contains("has not been called yet"), "{message}");
+    assert!(scene.upstream.calls().is_empty());
+
+    // A policy that is edited or removed meanwhile ends the task.
+    let (scene, admin) = asking_anew(scene);
+    let removed = "@id(\"all\") permit (principal, action, resource);\n@id(\"two\") permit (principal, action, resource);";
+    let edited = POLICIES.replace("ttl=15m", "ttl=20m").replace("\"all\"", "\"three\"");
+    for (cedar, seen) in [(removed, "two"), (&*edited, "three")] {
+        in_force(&scene, &admin, POLICIES, "payouts").await;
+        let task = approved(&scene, &admin, "pay", json!({ "before": seen })).await;
+        in_force(&scene, &admin, cedar, seen).await;
+
+        let answer = got(&scene, &id_of(&task)).await;
+
+        assert_not_called(&answer);
+        let governance = &answer.at("/result/result/_meta")["dev.portcullis/governance"];
+        assert_eq!(governance["decision"], "deny", "{}", answer.text);
+    }
+    assert!(scene.upstream.calls().is_empty());
+    let filter = "/v1/approvals?status=pending";
+    has!("a task asks nobody again"; scene.gateway.get(&admin, filter).await, "/data/items": []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -202,21 +202,4 @@ async fn a_call_that_a_crash_cut_off_is_not_made_again() {
         assert!(text.contains("Whether the tool ran is unknown"), "{text}");
     }
     assert_eq!(scene.upstream.calls().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_limit_that_is_exceeded_holds_a_task_up_and_ends_it_not() {
-    let (scene, _) = asking_scene().await;
-    let org = scene.gateway.org("small", &plan("100", "1"));
-    let who = scene.gateway.service(&org, "mcps:read mcps:invoke");
-    let admin = approver(&scene.gateway, &org);
-    let task = call_as(&scene.gateway, &who, "/mcp/up", "pay", json!({}), &tasks()).await;
-    decide(&scene.gateway, &admin, &approval_of(&task), "approve").await;
-
-    let held = about(&scene.gateway, &who, "/mcp/up", "tasks/get", &id_of(&task)).await;
-
-    assert_eq!((held.status.as_u16(), status(&held)), (200, "working"), "{}", held.text);
-    let message = held.at("/result/statusMessage").as_str().expect("a sentence");
-    assert!(message.contains("has not been called yet"), "{message}");
-    assert!(scene.upstream.calls().is_empty());
 }

@@ -1,6 +1,5 @@
 //! An official SDK client that declares tasks: the Rust SDK.
 
-use portcullis_testkit::eventually;
 use rmcp::{
     RoleClient,
     model::{
@@ -9,13 +8,11 @@ use rmcp::{
     },
     service::RunningService,
 };
-use serde_json::json;
 
 use crate::{
     approvals::{asking_scene, decide},
-    given::items,
     mcp::clients::{rust_sdk, stateless},
-    scene::Scene,
+    prelude::*,
 };
 
 type Client = RunningService<RoleClient, ClientConfig>;

@@ -7,15 +7,14 @@ use axum::{
     response::{Html, Redirect},
     routing::get,
 };
-use portcullis_testkit::{Chromium, servers};
-use serde_json::{Value, json};
-use tokio::{process::Command, task::JoinSet};
+use portcullis_testkit::Chromium;
+use tokio::process::Command;
 
 use super::{Program, QUESTION, assert_named, log_in, sign_in, site_with_issuer};
 use crate::{
-    gateway,
     mcp::clients::node,
     oauth::{LINKS, Site, client::encoded},
+    prelude::*,
 };
 
 fn free_port() -> u16 {
@@ -81,7 +80,7 @@ async fn a_client_may_lead_the_browser_on_to_another_site() {
     let (_serving, other) = serve(page()).await;
     let callback = get(async move || Redirect::to(&other));
     let (_also_serving, own) = serve(Router::new().route("/callback", callback)).await;
-    let site = Site::start();
+    let site = Site::sampled();
     let client = site.client(&format!("{own}/callback")).await;
     let browser = Chromium::start();
     sign_in(&site, &browser, "Sign out");
@@ -99,7 +98,7 @@ async fn a_client_may_lead_the_browser_on_to_another_site() {
 async fn a_listed_page_reads_all_that_it_needs_to_get_in_and_another_reads_nothing() {
     let (_serving, listed) = serve(page()).await;
     let (_also_serving, other) = serve(page()).await;
-    let site = Site::of(gateway().config(LINKS).config(&answering(&listed)).sample());
+    let site = Site::built(gateway().config(LINKS).config(&answering(&listed)).sample());
     let url = site.gateway.url();
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let post = |kind: &str, body: &str| {

@@ -1,15 +1,10 @@
 //! The command line and a gateway whose certificate is of a private authority.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
 use super::{Laptop, read};
 use crate::{
     authority::Authority,
-    gateway,
     oauth::{LINKS, Site},
+    prelude::*,
 };
 
 /// The setting by which a gateway has a certificate for 127.0.0.1, and the file of the authority that vouches for it.
@@ -30,7 +25,7 @@ fn tls(folder: &Path) -> (String, PathBuf) {
 async fn a_person_logs_in_over_tls_once_its_private_authority_is_trusted() {
     let folder = tempfile::tempdir().unwrap();
     let (tls, authority) = tls(folder.path());
-    let site = Site::of(gateway().config(LINKS).config(&tls).sample());
+    let site = Site::built(gateway().config(LINKS).config(&tls).sample());
     let url = site.gateway.url();
     let stranger = Laptop::of(&site);
     let browser = site.browser().await;

@@ -1,9 +1,7 @@
 //! The log over the API: one event, and an export that can be verified.
 
-use serde_json::Value;
-
 use super::{Laptop, site};
-use crate::given::words;
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_is_shown_and_the_log_is_exported_as_on_the_node() {

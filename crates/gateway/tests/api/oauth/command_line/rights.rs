@@ -1,23 +1,18 @@
 //! Rights of a login of the command line, which no other client gets.
 
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::json;
-
 use super::{Laptop, read};
 use crate::{
-    gateway,
-    given::items,
     oauth::{
         LINKS, Site,
         client::{Client, returned},
     },
+    prelude::*,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_line_has_rest_and_no_client_of_an_mcp_endpoint_administers() {
     let declared = "[[oauth.client]]\nid = \"desk\"\nredirect_uris = [\"https://desk.example/cb\"]";
-    let site = Site::of(gateway().config(&format!("{LINKS}\n{declared}")).sample());
+    let site = Site::built(gateway().config(&format!("{LINKS}\n{declared}")).sample());
     site.gateway.admin(&["principal", "set-role", &site.ana, "--role", "admin"]);
     let laptop = Laptop::of(&site);
     let browser = site.browser().await;
@@ -43,8 +38,7 @@ async fn the_command_line_has_rest_and_no_client_of_an_mcp_endpoint_administers(
     assert_eq!(mcp.status, 401, "{}", mcp.text);
     for endpoint in ["/mcp", "/mcp/sample"] {
         let tokens = desk.tokens(&browser, &asked(endpoint)).await;
-        let refused = org(&site.ana_with(&tokens.access)).await;
-        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{endpoint}");
+        has!("{endpoint}"; org(&site.ana_with(&tokens.access)).await, 403 "insufficient_scope");
     }
     let tokens = desk.tokens(&browser, &asked("/v1")).await;
     assert_eq!(org(&site.ana_with(&tokens.access)).await.status, 200);
@@ -60,7 +54,7 @@ async fn a_member_gets_no_more_than_a_member_has_and_policies_are_switched_off_r
     let policies = "@id(\"base\") permit (principal, action, resource);
 @id(\"short\") forbid (principal, action == Mcp::Action::\"sample:list_items\", resource)
 when { context.input has limit && context.input.limit > 10 };";
-    let site = Site::of(gateway().config(LINKS).sample().policies(policies));
+    let site = Site::built(gateway().config(LINKS).sample().policies(policies));
     let laptop = Laptop::of(&site);
     let browser = site.browser().await;
     assert!(laptop.log_in(&browser, "allow").await.status.success());

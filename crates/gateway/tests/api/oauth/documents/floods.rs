@@ -1,20 +1,14 @@
 //! Clients that make up documents, or hang up while they are fetched: `POST /oauth/token`.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, eventually};
-use reqwest::Method;
-use serde_json::json;
-use tokio::{io::AsyncWriteExt, net::TcpStream, task::JoinSet};
-
 use super::{APP, Documents, signed};
 use crate::{
-    given::{connect, now, until},
     oauth::{
         Site,
         client::{Client, Fields, encoded},
         error,
         grants::{Signer, proof_for},
     },
+    prelude::*,
 };
 
 /// A gateway that trusts the site, behind a proxy, so that the source of a request can be chosen.
@@ -108,9 +102,7 @@ async fn a_form_that_waits_for_a_document_stays_in_the_budget_of_its_address() {
         let request = site.gateway.request(Method::POST, "/v1/auth/token");
         site.gateway.send(request.header("x-forwarded-for", SOURCE).body("{}"))
     };
-    let refused = until(body, |it| it.status == 503).await;
-
-    assert_eq!(refused.at("/error/details/reason"), "overloaded");
+    has!(until(body, |it| it.status == 503).await, "/error/details/reason": "overloaded");
 }
 
 #[tokio::test(flavor = "multi_thread")]

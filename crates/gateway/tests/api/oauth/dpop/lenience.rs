@@ -1,22 +1,22 @@
 //! Proofs of clients whose clocks are off, or that write addresses in their own way.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{APP, Bound, Prover, ask, claims, claims_of, token, tools};
-use crate::oauth::{
-    Site,
-    client::Tokens,
-    error,
-    grants::{now, with},
+use crate::{
+    oauth::{
+        Site,
+        client::Tokens,
+        error,
+        grants::{now, with},
+    },
+    prelude::*,
 };
 
 /// Seconds by which a clock is off.
 const DAY: i64 = 86_400;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_nonce_stands_for_the_time_where_a_clock_is_off() {
+async fn a_nonce_stands_for_the_time_and_addresses_are_read_as_they_are_written() {
+    // A nonce stands for the time where a clock is off.
     let bound = Bound::start();
     let Bound { gateway, key, token, address } = &bound;
     let timely = key.proof_of("GET", address, token);
@@ -31,8 +31,7 @@ async fn a_nonce_stands_for_the_time_where_a_clock_is_off() {
 
         for unfit in [&Value::Null, &json!("unknown"), &own] {
             let (refused, _) = sent(unfit).await;
-            assert_eq!(refused.refusal(), (401, "use_dpop_nonce"), "{unfit}: {}", refused.text);
-            assert_eq!(refused.at("/error/details/check"), "iat", "{unfit}");
+            has!("{unfit}"; refused, 401 "use_dpop_nonce", "/error/details/check": "iat");
             let challenge = refused.header("www-authenticate");
             assert!(challenge.contains("\"The DPoP proof needs a nonce: its `iat`"), "{challenge}");
             let (good, proof) = sent(&json!(refused.header("dpop-nonce"))).await;
@@ -41,11 +40,26 @@ async fn a_nonce_stands_for_the_time_where_a_clock_is_off() {
             assert_eq!(again.at("/error/details/check"), "replay", "{away}: {}", again.text);
         }
     }
+
+    // Both spellings of the path of a tool are one address for a proof.
+    let authorization = format!("DPoP {token}");
+    for (path, named, status) in [
+        ("/v1/mcps/sample:list_items", "/v1/mcps/sample%3Alist_items", 200),
+        ("/v1/mcps/sample%3Alist_items", "/v1/mcps/sample:list_items", 200),
+        ("/v1/mcps/sample%3alist_items", "/v1/mcps/sample%3Alist_items", 200),
+        ("/v1/mcps/sample:list_items", "/v1/mcps%2Fsample:list_items", 401),
+    ] {
+        let proof = key.proof_of("GET", &format!("{}{named}", gateway.url()), token);
+        let headers = [("authorization", authorization.as_str()), ("dpop", &proof)];
+        let answer = ask(gateway, Method::GET, path, &headers, None).await;
+
+        assert_eq!(answer.status, status, "{path} {named}: {}", answer.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_whose_clock_is_off_gets_tokens_with_a_nonce() {
-    let site = Site::start();
+    let site = Site::sampled();
     let key = Prover::new();
     let address = format!("{}/oauth/token", site.gateway.url());
     let client = site.client(APP).await;
@@ -63,23 +77,4 @@ async fn a_client_whose_clock_is_off_gets_tokens_with_a_nonce() {
     assert_eq!(error(&asked), (400, "use_dpop_nonce"), "{}", asked.text);
     Tokens::of(&granted);
     assert_eq!(granted.at("/token_type"), "DPoP");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn both_spellings_of_the_path_of_a_tool_are_one_address_for_a_proof() {
-    let bound = Bound::start();
-    let Bound { gateway, key, token, .. } = &bound;
-    let authorization = format!("DPoP {token}");
-    for (path, named, status) in [
-        ("/v1/mcps/sample:list_items", "/v1/mcps/sample%3Alist_items", 200),
-        ("/v1/mcps/sample%3Alist_items", "/v1/mcps/sample:list_items", 200),
-        ("/v1/mcps/sample%3alist_items", "/v1/mcps/sample%3Alist_items", 200),
-        ("/v1/mcps/sample:list_items", "/v1/mcps%2Fsample:list_items", 401),
-    ] {
-        let proof = key.proof_of("GET", &format!("{}{named}", gateway.url()), token);
-        let headers = [("authorization", authorization.as_str()), ("dpop", &proof)];
-        let answer = ask(gateway, Method::GET, path, &headers, None).await;
-
-        assert_eq!(answer.status, status, "{path} {named}: {}", answer.text);
-    }
 }

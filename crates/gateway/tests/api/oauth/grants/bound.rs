@@ -1,12 +1,11 @@
 //! A login by the JWT of a person with a proof of a key (DPoP, RFC 9449): at `POST /v1/auth/token`, on use, and at
 //! `POST /v1/auth/refresh`.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::json;
-
 use super::{IDP, PUBLIC, Site, now};
-use crate::oauth::dpop::{Prover, claims_of, tools};
+use crate::{
+    oauth::dpop::{Prover, claims_of, tools},
+    prelude::*,
+};
 
 /// A path at which a token is given for a credential.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +32,7 @@ impl TokenDesk {
 /// The members `access_token` and `refresh_token` of tokens that are bound.
 #[track_caller]
 fn pair(answer: &Answer) -> (String, String) {
-    assert_eq!(answer.status, 200, "{}", answer.text);
-    assert_eq!(answer.at("/data/token_type"), "DPoP");
+    has!(answer, 200, "/data/token_type": "DPoP");
     let text = |name: &str| answer.at(name).as_str().unwrap().to_owned();
     (text("/data/access_token"), text("/data/refresh_token"))
 }
@@ -46,12 +44,10 @@ async fn assert_bound(site: &Site, key: &Prover, access: &str) {
 
     let good =
         tools(&site.gateway, "DPoP", access, &[&key.proof_of("GET", &address, access)]).await;
-    let bare = tools(&site.gateway, "Bearer", access, &[]).await;
-    let stolen = tools(&site.gateway, "DPoP", access, &[&thief]).await;
+    has!(tools(&site.gateway, "Bearer", access, &[]).await, 401 "invalid_token");
+    has!(tools(&site.gateway, "DPoP", access, &[&thief]).await, 401 "invalid_dpop_proof");
 
     assert_eq!(good.status, 200, "{}", good.text);
-    assert_eq!(bare.refusal(), (401, "invalid_token"));
-    assert_eq!(stolen.refusal(), (401, "invalid_dpop_proof"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -66,24 +62,19 @@ async fn what_a_login_with_a_proof_gives_is_worth_nothing_without_the_key() {
             "iat": now(), "exp": now() + 300,
         }),
     );
-    let elsewhere = LOGIN.ask(&site, &jwt, Some(&REFRESH.proof(&key))).await;
-    assert_eq!(elsewhere.at("/error/details/check"), "htu", "{}", elsewhere.text);
+    has!(LOGIN.ask(&site, &jwt, Some(&REFRESH.proof(&key))).await, "/error/details/check": "htu");
 
     let proof = LOGIN.proof(&key);
     let (access, refresh) = pair(&LOGIN.ask(&site, &jwt, Some(&proof)).await);
 
-    let again = LOGIN.ask(&site, &jwt, Some(&proof)).await;
-    assert_eq!(again.at("/error/details/check"), "replay", "{}", again.text);
+    has!(LOGIN.ask(&site, &jwt, Some(&proof)).await, "/error/details/check": "replay");
     assert_bound(&site, &key, &access).await;
-    let bare = REFRESH.ask(&site, &refresh, None).await;
-    assert_eq!(bare.refusal(), (401, "invalid_token"), "{}", bare.text);
+    has!(REFRESH.ask(&site, &refresh, None).await, 401 "invalid_token");
     let stolen = REFRESH.ask(&site, &refresh, Some(&REFRESH.proof(&other))).await;
-    assert_eq!(stolen.refusal(), (401, "invalid_dpop_proof"), "{}", stolen.text);
-    assert_eq!(stolen.at("/error/details/check"), "key", "{}", stolen.text);
+    has!(stolen, 401 "invalid_dpop_proof", "/error/details/check": "key");
     let hashed =
         key.sign(&key.header(), &claims_of("GET", &format!("{PUBLIC}{}", REFRESH.0), &refresh));
-    let method = REFRESH.ask(&site, &refresh, Some(&hashed)).await;
-    assert_eq!(method.at("/error/details/check"), "htm", "{}", method.text);
+    has!(REFRESH.ask(&site, &refresh, Some(&hashed)).await, "/error/details/check": "htm");
     // None of these has spent it.
     let (next, last) = pair(&REFRESH.ask(&site, &refresh, Some(&REFRESH.proof(&key))).await);
     assert_bound(&site, &key, &next).await;

@@ -1,13 +1,9 @@
 //! `jwt-bearer` with an ID-JAG: enterprise-managed authorization.
 
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     AGENT, CLIENT_ASSERTION, IDP, JWT_BEARER, PUBLIC, Signer, Site, now, proof, unique, with,
 };
-use crate::oauth::error;
+use crate::{oauth::error, prelude::*};
 
 pub(super) const ID_JAG: &str = "oauth-id-jag+jwt";
 
@@ -40,21 +36,19 @@ impl Site {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_id_jag_lets_its_client_act_for_a_person() {
+    // An id jag lets its client act for a person.
     let site = Site::start();
 
     let token = site.by_id_jag(&json!({})).await;
 
-    assert_eq!(token.status, 200, "{}", token.text);
-    assert_eq!(token.at("/token_type"), "Bearer");
-    assert_eq!(token.at("/scope"), "mcps:invoke mcps:read");
-    assert_eq!(token.at("/resource"), &json!(format!("{PUBLIC}/mcp")));
+    has!(token, 200, "/token_type": "Bearer", "/scope": "mcps:invoke mcps:read",
+        "/resource": format!("{PUBLIC}/mcp"));
     assert_eq!(token.at("/refresh_token"), &Value::Null, "the issuer is asked again instead");
     let person = site.with_token(&token);
     let call = site.gateway.invoke(&person, "sample:list_items", json!({})).await.ok();
     let event = site.gateway.event(&site.admin, call.event_id()).await.ok();
-    assert_eq!(event.at("/data/actor/client/id"), AGENT, "{}", event.text);
-    assert_eq!(event.at("/data/actor/auth"), &json!({ "method": "oidc", "trust": "apps" }));
-    assert_eq!(event.at("/data/actor/type"), "user");
+    has!(event, "/data/actor/client/id": AGENT,
+        "/data/actor/auth": { "method": "oidc", "trust": "apps" }, "/data/actor/type": "user");
     let issued = site.events("token.issued").await;
     assert_eq!(issued[0]["actor"]["client"]["id"], AGENT, "{}", issued[0]);
     // The same person as at a login by the other rule of the issuer.
@@ -63,6 +57,23 @@ async fn an_id_jag_lets_its_client_act_for_a_person() {
     let request = site.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(bearer);
     let login = site.gateway.send(request).await.ok();
     assert_eq!(login.at("/data/principal/id"), event.at("/data/actor/id"));
+
+    // An id jag is no credential at other endpoints.
+    let assertion = site.idp.sign(ID_JAG, &id_jag());
+    let request = site.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&assertion);
+    has!(site.gateway.send(request).await, 401 "invalid_credential");
+    let request = site.gateway.request(Method::GET, "/v1/mcps").bearer_auth(&assertion);
+    assert_eq!(site.gateway.send(request).await.status, 401);
+    assert_eq!(site.presented(&assertion, &[]).await.status, 200, "nothing was used up");
+
+    // Of two that present it at once one gets a token.
+    let assertion = site.idp.sign(ID_JAG, &id_jag());
+
+    let race = (0..6).map(|_| site.presented(&assertion, &[]));
+    let answers = join_all(race).await;
+
+    let won = answers.iter().filter(|it| it.status == 200).count();
+    assert_eq!(won, 1, "{answers:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -74,8 +85,7 @@ async fn scopes_and_resources_are_cut_to_what_all_of_them_leave() {
         async move { site.presented(&assertion, more).await }
     };
 
-    let narrow = ask(json!({}), &[("scope", "mcps:read admin")]).await;
-    assert_eq!(narrow.at("/scope"), "mcps:read", "{}", narrow.text);
+    has!(ask(json!({}), &[("scope", "mcps:read admin")]).await, "/scope": "mcps:read");
     let ruled = ask(json!({ "scope": "mcps:read policies:read admin" }), &[]).await;
     assert_eq!(ruled.at("/scope"), "mcps:read", "{}", ruled.text);
     for scope in ["openid", "", "admin"] {
@@ -94,8 +104,7 @@ async fn scopes_and_resources_are_cut_to_what_all_of_them_leave() {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     assert_eq!(site.gateway.post(&person, "/mcp", &body).await.status, 401);
     for resource in [json!("https://other.example/mcp"), json!([]), json!(7)] {
-        let refused = ask(json!({ "resource": resource }), &[]).await;
-        assert_eq!(refused.status, 400, "{resource}: {}", refused.text);
+        has!("{resource}"; ask(json!({ "resource": resource }), &[]).await, 400);
     }
     let several = json!({ "resource": ["https://other.example", format!("{PUBLIC}/mcp/sample")] });
     assert_eq!(ask(several, &[]).await.status, 200, "the resources of others are left out");
@@ -183,28 +192,4 @@ async fn only_the_client_itself_presents_it() {
         ])
         .await;
     assert_eq!(error(&code), (401, "invalid_client"));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_id_jag_is_no_credential_at_other_endpoints() {
-    let site = Site::start();
-    let assertion = site.idp.sign(ID_JAG, &id_jag());
-    let request = site.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(&assertion);
-    let exchanged = site.gateway.send(request).await;
-    assert_eq!(exchanged.refusal(), (401, "invalid_credential"));
-    let request = site.gateway.request(Method::GET, "/v1/mcps").bearer_auth(&assertion);
-    assert_eq!(site.gateway.send(request).await.status, 401);
-    assert_eq!(site.presented(&assertion, &[]).await.status, 200, "nothing was used up");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_that_present_it_at_once_one_gets_a_token() {
-    let site = Site::start();
-    let assertion = site.idp.sign(ID_JAG, &id_jag());
-
-    let race = (0..6).map(|_| site.presented(&assertion, &[]));
-    let answers = futures_util::future::join_all(race).await;
-
-    let won = answers.iter().filter(|it| it.status == 200).count();
-    assert_eq!(won, 1, "{answers:?}");
 }

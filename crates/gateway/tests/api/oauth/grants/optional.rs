@@ -1,17 +1,12 @@
 //! Members that a grant may leave out: without one, nothing opens that would not open with it.
 
-use std::collections::BTreeSet;
-
-use portcullis_testkit::Answer;
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::{
     AGENT, JWT_BEARER, PUBLIC, Signer, Site,
     id_jags::{ID_JAG, id_jag},
     proof, with,
     workloads::job,
 };
+use crate::prelude::*;
 
 /// Everything that a token opens: its scopes, the endpoints that take it, and whether policies see no client.
 async fn opened(site: &Site, token: &Answer) -> BTreeSet<String> {
@@ -41,7 +36,7 @@ async fn what_is_left_out_of_a_grant_gives_no_more_than_what_is_named() {
     let site = Site::start();
     let key = Signer::new();
     let root = site.gateway.service(&site.ci.org, "mcps:read mcps:invoke admin");
-    let root = portcullis_testkit::Principal { org: site.ci.org.clone(), ..root };
+    let root = Principal { org: site.ci.org.clone(), ..root };
     let path = format!("/v1/principals/{}/keys", root.id);
     let jwk = json!({ "jwk": key.jwk() }).to_string();
     site.gateway.post(&site.admin, &path, &jwk).await.ok();

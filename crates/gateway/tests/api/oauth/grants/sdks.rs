@@ -1,7 +1,7 @@
 //! The clients of the official SDKs that need no browser: cross-app access by an ID-JAG, and service accounts by
 //! their key.
 
-use std::{collections::BTreeMap, net::TcpListener, sync::Arc};
+use std::net::TcpListener;
 
 use axum::{
     Router,
@@ -9,12 +9,13 @@ use axum::{
     http::{HeaderName, header::CONTENT_TYPE},
     routing::post,
 };
-use portcullis_testkit::servers;
-use serde_json::{Value, json};
-use tokio::{process::Command, task::JoinSet, time::timeout};
+use tokio::process::Command;
 
 use super::{AGENT, IDP, Signer, Site, id_jags::ID_JAG, now, unique};
-use crate::mcp::clients::{PATIENCE, node, script};
+use crate::{
+    mcp::clients::{PATIENCE, node, script},
+    prelude::*,
+};
 
 /// A site whose public address is its own, so that clients find it, and an identity provider beside it that
 /// exchanges the ID token of its client for ID-JAGs.
@@ -103,9 +104,7 @@ async fn the_cross_app_clients_of_the_sdks_act_for_a_person_by_an_id_jag() {
     let calls = enterprise.site.events("mcp.invocation").await;
     assert_eq!(calls.len(), 2, "{calls:?}");
     for call in calls {
-        assert_eq!(call["actor"]["type"], "user", "{call}");
-        assert_eq!(call["actor"]["client"]["id"], AGENT, "{call}");
-        assert_eq!(call["actor"]["auth"]["trust"], "apps", "{call}");
+        has!(call, "/actor/type": "user", "/actor/client/id": AGENT, "/actor/auth/trust": "apps");
     }
 }
 
@@ -122,7 +121,6 @@ async fn service_accounts_get_in_with_the_key_clients_of_the_sdks() {
     }
 
     for call in site.events("mcp.invocation").await {
-        assert_eq!(call["actor"]["id"], json!(site.ci.id), "{call}");
-        assert_eq!(call["actor"]["auth"]["method"], "key", "{call}");
+        has!(call, "/actor/id": site.ci.id, "/actor/auth/method": "key");
     }
 }

@@ -1,10 +1,7 @@
 //! `jwt-bearer` with the JWT of a workload.
 
-use portcullis_testkit::Answer;
-use serde_json::{Value, json};
-
 use super::{IDP, JWT_BEARER, PUBLIC, Site, now, unique, with};
-use crate::oauth::error;
+use crate::{oauth::error, prelude::*};
 
 pub(super) fn job() -> Value {
     json!({
@@ -21,24 +18,21 @@ impl Site {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_workload_is_its_service_account() {
+async fn a_workload_is_its_service_account_and_other_jwts_are_none() {
+    // A workload is its service account.
     let site = Site::start();
     for audience in [json!(PUBLIC), json!([PUBLIC, format!("{PUBLIC}/oauth/token")])] {
         let token = site.by_workload("JWT", &with(job(), &json!({ "aud": audience }))).await;
 
-        assert_eq!(token.at("/scope"), "mcps:invoke mcps:read", "{}", token.text);
-        assert_eq!(token.at("/refresh_token"), &Value::Null);
+        has!(token, "/scope": "mcps:invoke mcps:read", "/refresh_token": null);
         let ci = site.with_token(&token);
         site.gateway.invoke(&ci, "sample:list_items", json!({})).await.ok();
     }
     let issued = site.events("token.issued").await;
     assert_eq!(issued[0]["actor"]["auth"], json!({ "method": "oidc", "trust": "jobs" }));
     assert_eq!(issued[0]["actor"]["id"], json!(site.ci.id));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn other_jwts_are_no_workload() {
-    let site = Site::start();
+    // Other jwts are no workload.
     let used = job();
     assert_eq!(site.by_workload("JWT", &used).await.status, 200);
     assert_eq!(error(&site.by_workload("JWT", &used).await), (400, "invalid_grant"), "once");
@@ -47,7 +41,7 @@ async fn other_jwts_are_no_workload() {
     let person = with(job(), &json!({ "repository_id": null, "groups": ["eng"], "sub": "ana" }));
     assert_eq!(error(&site.by_workload("JWT", &person).await), (400, "invalid_grant"));
     let bearer = site.idp.sign("JWT", &person);
-    let request = site.gateway.request(reqwest::Method::POST, "/v1/auth/token").bearer_auth(bearer);
+    let request = site.gateway.request(Method::POST, "/v1/auth/token").bearer_auth(bearer);
     assert_eq!(site.gateway.send(request).await.status, 200, "there it is a login");
     for changes in [
         json!({ "aud": "https://other.example" }),

@@ -1,16 +1,7 @@
 //! `PUT /v1/policies/{id}/override`, `DELETE /v1/policies/{id}/override`.
 
-use std::fs;
-
-use portcullis_testkit::{Answer, Gateway, Principal};
-use reqwest::Method;
-use serde_json::{Value, json};
-
 use super::latest_change;
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, until},
-};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("base") permit (principal, action, resource);
 @id("short") @reason("Lists are short")
@@ -45,36 +36,28 @@ fn hour() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_is_off_for_the_org_of_the_admin_and_for_no_other() {
+async fn a_policy_is_off_for_the_org_of_the_admin_until_it_changes() {
+    // A policy is off for the org of the admin and for no other.
     let (gateway, ours, theirs) = start();
     assert_eq!(list(&gateway, &ours).await.status, 403);
 
     let set = put_override(&gateway, &ours, "short", &hour()).await.ok();
 
     assert_enveloped(&set, "set");
-    assert_eq!(set.at("/data/policy_id"), "short");
-    assert_eq!(
-        (set.at("/data/status"), set.at("/data/set_by")),
-        (&json!("disabled"), &json!(ours.id))
-    );
+    has!(set, "/data/policy_id": "short", "/data/status": "disabled", "/data/set_by": ours.id);
     let (event, change) = latest_change(&gateway, &ours, "policy.override_set").await;
     assert_eq!((&event["target"]["id"], &event["actor"]["id"]), (&json!("short"), &json!(ours.id)));
-    assert_eq!(
-        (&change["reason"], &change["until"]),
-        (&json!("incident 4711"), set.at("/data/until"))
-    );
+    has!(change, "/reason": "incident 4711", "/until": set.at("/data/until"));
     assert_eq!(list(&gateway, &ours).await.status, 200, "at once on this node");
     assert_eq!(list(&gateway, &theirs).await.status, 403);
     let shown = gateway.get(&ours, SHORT).await.ok();
-    assert_eq!(shown.at("/data/status"), "disabled");
-    assert_eq!(shown.at("/data/origin/override/reason"), "incident 4711");
+    has!(shown, "/data/status": "disabled", "/data/origin/override/reason": "incident 4711");
     let listed = gateway.get(&ours, "/v1/policies?status=disabled").await;
     assert_eq!(items(&listed).len(), 1, "{}", listed.text);
     let elsewhere = gateway.get(&theirs, SHORT).await.ok();
     assert_eq!(elsewhere.at("/data/status"), "active");
     assert_eq!(elsewhere.at("/data/origin").get("override"), None);
-    let foreign = gateway.delete(&theirs, &format!("{SHORT}/override")).await;
-    assert_eq!(foreign.refusal(), (404, "not_found"));
+    has!(gateway.delete(&theirs, &format!("{SHORT}/override")).await, 404 "not_found");
 
     let removed = gateway.delete(&ours, &format!("{SHORT}/override")).await.ok();
 
@@ -82,8 +65,22 @@ async fn a_policy_is_off_for_the_org_of_the_admin_and_for_no_other() {
     assert_eq!(list(&gateway, &ours).await.status, 403);
     let (event, _) = latest_change(&gateway, &ours, "policy.override_removed").await;
     assert_eq!(event["target"]["id"], "short");
-    let again = gateway.delete(&ours, &format!("{SHORT}/override")).await;
-    assert_eq!(again.refusal(), (404, "not_found"));
+    has!(gateway.delete(&ours, &format!("{SHORT}/override")).await, 404 "not_found");
+
+    // A prohibition counts again when it changes and a simulation says what holds.
+    let call = json!({"tool": "sample:list_items", "input": {"limit": 50}}).to_string();
+    let said = async |who: &Principal| {
+        let answer = gateway.post(who, "/v1/policies/simulate", &call).await.ok();
+        answer.at("/data/results/0/decision").clone()
+    };
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
+    assert_eq!((said(&ours).await, said(&theirs).await), (json!("allow"), json!("deny")));
+
+    let file = gateway.folder().join("policies/test.cedar");
+    fs::write(&file, POLICIES.replace("> 10", "> 20")).unwrap();
+
+    until(|| gateway.get(&ours, SHORT), |it| it.at("/data/status") == "active").await;
+    assert_eq!(list(&gateway, &ours).await.status, 403, "it is another prohibition");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -111,8 +108,7 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
         json!({"ttl": 60, "reason": "a\nb"}),
         json!({"ttl": 60, "reason": "x", "mode": "shadow"}),
     ] {
-        let refused = put_override(&gateway, &ours, "short", &body).await;
-        assert_eq!(refused.refusal(), (400, "invalid_request"), "{body}: {}", refused.text);
+        has!("{body}"; put_override(&gateway, &ours, "short", &body).await, 400 "invalid_request");
     }
     assert_eq!(list(&gateway, &ours).await.status, 403);
     let note = json!({"title": "a", "text": "b"});
@@ -125,75 +121,9 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_does_not_end_that_a_permit_is_off() {
-    let (gateway, ours, _) = start();
-    let service = gateway.service(&ours.org, ALL_SCOPES);
-    let narrow = json!({"scope": "admin mcps:read mcps:invoke"}).to_string();
-    let narrowed = gateway.post(&ours, "/v1/auth/token", &narrow).await.ok();
-    let text = |pointer: &str| narrowed.at(pointer).as_str().unwrap().to_owned();
-    let narrowed = Principal { token: text("/data/access_token"), ..ours.clone() };
-    put_override(&gateway, &ours, "base", &hour()).await.ok();
-    let few = async |who: &Principal| {
-        gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await.status.as_u16()
-    };
-
-    for program in [&service, &narrowed] {
-        let ended = gateway.delete(program, "/v1/policies/base/override").await;
-        let shorter = json!({"ttl": 1, "reason": "x"});
-        let shortened = put_override(&gateway, program, "base", &shorter).await;
-
-        for refused in [&ended, &shortened] {
-            assert_eq!(refused.refusal(), (409, "conflict"), "{}", refused.text);
-            assert_eq!(refused.at("/error/details/reason"), "people_only");
-        }
-        assert_eq!(few(program).await, 403);
-    }
-
-    let longer = json!({"ttl": 7200, "reason": "still on"});
-    put_override(&gateway, &service, "base", &longer).await.ok();
-    assert_eq!(few(&ours).await, 403);
-    gateway.delete(&ours, "/v1/policies/base/override").await.ok();
-    assert_eq!(few(&ours).await, 200);
-    put_override(&gateway, &ours, "short", &hour()).await.ok();
-    gateway.delete(&service, "/v1/policies/short/override").await.ok();
-    assert_eq!(list(&gateway, &ours).await.status, 403, "a prohibition counts again");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_override_survives_a_restart_and_ends_by_itself() {
+async fn an_override_is_of_what_was_read_survives_a_restart_and_is_not_ended_by_a_program() {
+    // Only the policy that was read is switched off.
     let (mut gateway, ours, _) = start();
-    put_override(&gateway, &ours, "short", &hour()).await.ok();
-
-    gateway.stop();
-    gateway.start();
-
-    assert_eq!(list(&gateway, &ours).await.status, 200);
-    put_override(&gateway, &ours, "short", &json!({"ttl": 1, "reason": "short"})).await.ok();
-    until(|| gateway.get(&ours, SHORT), |it| it.at("/data/status") == "active").await;
-    assert_eq!(list(&gateway, &ours).await.status, 403);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_prohibition_counts_again_when_it_changes_and_a_simulation_says_what_holds() {
-    let (gateway, ours, theirs) = start();
-    let call = json!({"tool": "sample:list_items", "input": {"limit": 50}}).to_string();
-    let said = async |who: &Principal| {
-        let answer = gateway.post(who, "/v1/policies/simulate", &call).await.ok();
-        answer.at("/data/results/0/decision").clone()
-    };
-    put_override(&gateway, &ours, "short", &hour()).await.ok();
-    assert_eq!((said(&ours).await, said(&theirs).await), (json!("allow"), json!("deny")));
-
-    let file = gateway.folder().join("policies/test.cedar");
-    fs::write(&file, POLICIES.replace("> 10", "> 20")).unwrap();
-
-    until(|| gateway.get(&ours, SHORT), |it| it.at("/data/status") == "active").await;
-    assert_eq!(list(&gateway, &ours).await.status, 403, "it is another prohibition");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_the_policy_that_was_read_is_switched_off() {
-    let (gateway, ours, _) = start();
     let read = gateway.get(&ours, SHORT).await.ok();
     let tag = read.header("etag").to_owned();
     let with = async |tag: &str| {
@@ -210,4 +140,46 @@ async fn only_the_policy_that_was_read_is_switched_off() {
     let now = gateway.get(&ours, SHORT).await.ok();
     assert_ne!(now.header("etag"), tag);
     with(now.header("etag")).await.ok();
+
+    // An override survives a restart and ends by itself.
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
+
+    gateway.stop();
+    gateway.start();
+
+    assert_eq!(list(&gateway, &ours).await.status, 200);
+    put_override(&gateway, &ours, "short", &json!({"ttl": 1, "reason": "short"})).await.ok();
+    until(|| gateway.get(&ours, SHORT), |it| it.at("/data/status") == "active").await;
+    assert_eq!(list(&gateway, &ours).await.status, 403);
+
+    // A program does not end that a permit is off.
+    let service = gateway.service(&ours.org, ALL_SCOPES);
+    let narrow = json!({"scope": "admin mcps:read mcps:invoke"}).to_string();
+    let narrowed = gateway.post(&ours, "/v1/auth/token", &narrow).await.ok();
+    let text = |pointer: &str| narrowed.at(pointer).as_str().unwrap().to_owned();
+    let narrowed = Principal { token: text("/data/access_token"), ..ours.clone() };
+    put_override(&gateway, &ours, "base", &hour()).await.ok();
+    let few = async |who: &Principal| {
+        gateway.invoke(who, "sample:list_items", json!({"limit": 1})).await.status.as_u16()
+    };
+
+    for program in [&service, &narrowed] {
+        let ended = gateway.delete(program, "/v1/policies/base/override").await;
+        let shorter = json!({"ttl": 1, "reason": "x"});
+        let shortened = put_override(&gateway, program, "base", &shorter).await;
+
+        for refused in [&ended, &shortened] {
+            has!(refused, 409 "conflict", "/error/details/reason": "people_only");
+        }
+        assert_eq!(few(program).await, 403);
+    }
+
+    let longer = json!({"ttl": 7200, "reason": "still on"});
+    put_override(&gateway, &service, "base", &longer).await.ok();
+    assert_eq!(few(&ours).await, 403);
+    gateway.delete(&ours, "/v1/policies/base/override").await.ok();
+    assert_eq!(few(&ours).await, 200);
+    put_override(&gateway, &ours, "short", &hour()).await.ok();
+    gateway.delete(&service, "/v1/policies/short/override").await.ok();
+    assert_eq!(list(&gateway, &ours).await.status, 403, "a prohibition counts again");
 }

@@ -1,20 +1,13 @@
 //! `GET /v1/principals`, `POST /v1/principals`, `GET /v1/principals/{id}`, `PATCH /v1/principals/{id}`.
 
-use std::collections::BTreeSet;
-
-use portcullis_testkit::Principal;
-use reqwest::Method;
-use serde_json::{Value, json};
 use tokio::join;
 
 use super::{latest_change, patch};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, assert_enveloped, items, members, serve, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_and_programs_are_made_listed_and_changed() {
+async fn people_and_programs_are_made_and_changed_and_no_program_changes_its_own_groups() {
+    // People and programs are made listed and changed.
     let (gateway, admin) = serve_admin(gateway());
     let service =
         json!({"name": "ci", "kind": "service", "scopes": "mcps:read", "groups": ["ops"]});
@@ -35,64 +28,80 @@ async fn people_and_programs_are_made_listed_and_changed() {
     let body = json!({"name": "deploys", "scopes": "mcps:read mcps:invoke", "groups": null});
     let changed = patch(&gateway, &admin, &path, Some(got.header("etag")), &body).await.ok();
 
-    assert_eq!(changed.at("/data/name"), "deploys");
-    assert_eq!(changed.at("/data/scopes"), "mcps:invoke mcps:read");
-    assert_eq!(
-        (changed.at("/data/groups"), changed.at("/data/disabled")),
-        (&json!([]), &json!(false))
-    );
+    has!(changed, "/data/name": "deploys", "/data/scopes": "mcps:invoke mcps:read",
+        "/data/groups": [], "/data/disabled": false);
     assert_ne!(changed.header("etag"), got.header("etag"));
     let (event, change) = latest_change(&gateway, &admin, "principal.changed").await;
     assert_eq!((&event["target"]["id"], &event["actor"]["id"]), (&json!(id), &json!(admin.id)));
     assert_eq!(change["members"], json!(["name", "role", "groups"]));
     assert!(!change.to_string().contains("deploys"), "a name is personal: {change}");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_list_is_paged_and_filtered() {
-    let (gateway, admin) = serve_admin(gateway());
-    for name in ["a", "b", "c"] {
-        let body = json!({"name": name}).to_string();
-        assert_eq!(gateway.post(&admin, "/v1/principals", &body).await.status, 201);
-    }
-    let other = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
-    let all = gateway.get(&admin, "/v1/principals").await;
-    let of_a = items(&all).iter().find(|it| it["name"] == "a").unwrap()["id"].as_str().unwrap();
-    let path = format!("/v1/principals/{of_a}");
-    patch(&gateway, &admin, &path, None, &json!({"disabled": true})).await.ok();
-
-    let mut seen = BTreeSet::new();
-    let mut path = "/v1/principals?limit=2".to_owned();
-    loop {
-        let page = gateway.get(&admin, &path).await;
-        seen.extend(members(&page, "id").into_iter().map(str::to_owned));
-        let Some(cursor) = page.at("/meta/pagination/next_cursor").as_str() else { break };
-        path = format!("/v1/principals?limit=2&cursor={cursor}");
-        let stolen = gateway.get(&other, &path).await;
-        assert_eq!(stolen.refusal(), (400, "invalid_request"), "a cursor of another org");
-    }
-
-    assert_eq!(seen.len(), 4);
-    let names = async |query: &str| {
-        let page = gateway.get(&admin, &format!("/v1/principals?{query}")).await;
-        members(&page, "name").into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
+    // A program changes neither its own groups nor those of whom it acts for.
+    let admin = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    let service = gateway.service(&admin.org, "admin mcps:read");
+    let member = gateway.user(&admin.org, "member", "mcps:read");
+    let path = |id: &str| format!("/v1/principals/{id}");
+    let exchanged = async |bearer: &Principal, body: Value| {
+        let given = gateway.post(bearer, "/v1/auth/token", &body.to_string()).await.ok();
+        let token = given.at("/data/access_token").as_str().unwrap().to_owned();
+        Principal { token, ..admin.clone() }
     };
-    assert_eq!(names("disabled=true").await, BTreeSet::from(["a".to_owned()]));
-    assert_eq!(names("role=member&disabled=false").await.len(), 2);
-    assert_eq!(names("role=admin").await.len(), 1);
-    assert_eq!(names("q=ADM").await, BTreeSet::from(["admin".to_owned()]));
-    assert!(names("q=dmin").await.is_empty());
-    assert!(names("q=adm&role=member").await.is_empty());
-    let long = format!("q={}", "x".repeat(65));
-    for wrong in ["role=owner", "disabled=maybe", "name=a", "limit=0", "q=", &long] {
-        let refused = gateway.get(&admin, &format!("/v1/principals?{wrong}")).await;
-        assert_eq!(refused.refusal(), (400, "invalid_request"), "{wrong}");
+    let narrowed = exchanged(&admin, json!({"scope": "admin mcps:read"})).await;
+    let acting = json!({"subject_token": admin.token, "scope": "admin mcps:read"});
+    let acting = exchanged(&service, acting).await;
+    let finance = json!({"groups": ["finance"]});
+
+    for (who, whose) in [
+        (&service, &service.id),
+        (&narrowed, &admin.id),
+        (&acting, &admin.id),
+        (&acting, &service.id),
+    ] {
+        let refused = patch(&gateway, who, &path(whose), None, &finance).await;
+        has!("{whose}"; refused, 409 "conflict", "/error/details/reason": "people_only");
     }
+
+    patch(&gateway, &service, &path(&member.id), None, &finance).await.ok();
+    patch(&gateway, &admin, &path(&admin.id), None, &finance).await.ok();
+    patch(&gateway, &admin, &path(&service.id), None, &finance).await.ok();
+    let same = json!({"groups": ["finance"], "name": "renamed"});
+    patch(&gateway, &service, &path(&service.id), None, &same).await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_an_older_version_is_refused() {
-    let (gateway, admin) = serve(gateway());
+async fn an_org_keeps_an_admin_and_a_change_of_an_older_version_is_refused() {
+    // An org keeps an admin.
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admins = ["one", "two"].map(|name| {
+        let kind = ["--role", "admin"];
+        gateway.principal(&org, name, &kind, &["--scopes", ALL_SCOPES])
+    });
+    let path_of = |number: usize| format!("/v1/principals/{}", admins[number].id);
+    let demote = json!({"role": "member"});
+    let disable = json!({"disabled": true});
+
+    let [first, second] = [path_of(0), path_of(1)];
+    let (one, two) = join!(
+        patch(&gateway, &admins[0], &second, None, &demote),
+        patch(&gateway, &admins[1], &first, None, &disable),
+    );
+
+    let done = [&one, &two].iter().filter(|answer| answer.status == 200).count();
+    assert_eq!(done, 1, "one of two who take each other's role away: {} {}", one.text, two.text);
+    let left = usize::from(one.status != 200);
+    for body in [&demote, &disable, &json!({"role": "auditor", "name": "x"})] {
+        let refused = patch(&gateway, &admins[left], &path_of(left), None, body).await;
+        has!("{body}"; refused, 409 "conflict", "/error/details/reason": "last_admin");
+    }
+    let found = gateway.get(&admins[left], &path_of(left)).await.ok();
+    assert_eq!(found.at("/data/role"), "admin");
+    assert_ne!(found.at("/data/name"), "x", "nothing of a refused patch is done");
+    // The operator can.
+    gateway.admin(&["principal", "disable", &admins[left].id]);
+
+    // A change of an older version is refused.
+    let admin = tenant(&gateway);
     let made = gateway.post(&admin, "/v1/principals", "{\"name\": \"ana\"}").await;
     let path = format!("/v1/principals/{}", made.at("/data/id").as_str().unwrap());
     let old = made.header("etag");
@@ -119,39 +128,6 @@ async fn a_change_of_an_older_version_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_org_keeps_an_admin() {
-    let gateway = gateway().start();
-    let org = gateway.org("acme", &ENOUGH);
-    let admins = ["one", "two"].map(|name| {
-        let kind = ["--role", "admin"];
-        gateway.principal(&org, name, &kind, &["--scopes", ALL_SCOPES])
-    });
-    let path_of = |number: usize| format!("/v1/principals/{}", admins[number].id);
-    let demote = json!({"role": "member"});
-    let disable = json!({"disabled": true});
-
-    let [first, second] = [path_of(0), path_of(1)];
-    let (one, two) = join!(
-        patch(&gateway, &admins[0], &second, None, &demote),
-        patch(&gateway, &admins[1], &first, None, &disable),
-    );
-
-    let done = [&one, &two].iter().filter(|answer| answer.status == 200).count();
-    assert_eq!(done, 1, "one of two who take each other's role away: {} {}", one.text, two.text);
-    let left = usize::from(one.status != 200);
-    for body in [&demote, &disable, &json!({"role": "auditor", "name": "x"})] {
-        let refused = patch(&gateway, &admins[left], &path_of(left), None, body).await;
-        assert_eq!(refused.refusal(), (409, "conflict"), "{body}");
-        assert_eq!(refused.at("/error/details/reason"), "last_admin");
-    }
-    let found = gateway.get(&admins[left], &path_of(left)).await.ok();
-    assert_eq!(found.at("/data/role"), "admin");
-    assert_ne!(found.at("/data/name"), "x", "nothing of a refused patch is done");
-    // The operator can.
-    gateway.admin(&["principal", "disable", &admins[left].id]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_service_account_gives_nobody_more_than_it_has() {
     let (gateway, admin) = serve_admin(gateway());
     let weak = gateway.service(&admin.org, "admin mcps:read");
@@ -170,8 +146,7 @@ async fn a_service_account_gives_nobody_more_than_it_has() {
         (path(strong), json!({"disabled": null, "name": "t"})),
     ];
     for (path, body) in attempts {
-        let refused = patch(&gateway, &weak, &path, None, &body).await;
-        assert_eq!(refused.refusal(), (400, "invalid_scope"), "{body}: {}", refused.text);
+        has!("{body}"; patch(&gateway, &weak, &path, None, &body).await, 400 "invalid_scope");
     }
     for body in [
         json!({"name": "x", "role": "admin"}),
@@ -189,41 +164,8 @@ async fn a_service_account_gives_nobody_more_than_it_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_program_changes_neither_its_own_groups_nor_those_of_whom_it_acts_for() {
-    let (gateway, admin) = serve_admin(gateway());
-    let service = gateway.service(&admin.org, "admin mcps:read");
-    let member = gateway.user(&admin.org, "member", "mcps:read");
-    let path = |id: &str| format!("/v1/principals/{id}");
-    let exchanged = async |bearer: &Principal, body: Value| {
-        let given = gateway.post(bearer, "/v1/auth/token", &body.to_string()).await.ok();
-        let token = given.at("/data/access_token").as_str().unwrap().to_owned();
-        Principal { token, ..admin.clone() }
-    };
-    let narrowed = exchanged(&admin, json!({"scope": "admin mcps:read"})).await;
-    let acting = json!({"subject_token": admin.token, "scope": "admin mcps:read"});
-    let acting = exchanged(&service, acting).await;
-    let finance = json!({"groups": ["finance"]});
-
-    for (who, whose) in [
-        (&service, &service.id),
-        (&narrowed, &admin.id),
-        (&acting, &admin.id),
-        (&acting, &service.id),
-    ] {
-        let refused = patch(&gateway, who, &path(whose), None, &finance).await;
-        assert_eq!(refused.refusal(), (409, "conflict"), "{whose}: {}", refused.text);
-        assert_eq!(refused.at("/error/details/reason"), "people_only");
-    }
-
-    patch(&gateway, &service, &path(&member.id), None, &finance).await.ok();
-    patch(&gateway, &admin, &path(&admin.id), None, &finance).await.ok();
-    patch(&gateway, &admin, &path(&service.id), None, &finance).await.ok();
-    let same = json!({"groups": ["finance"], "name": "renamed"});
-    patch(&gateway, &service, &path(&service.id), None, &same).await.ok();
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn only_what_admins_may_change_is_read_from_a_body() {
+async fn only_what_admins_may_change_is_read_from_a_body_and_nothing_of_another_org() {
+    // Only what admins may change is read from a body.
     let (gateway, admin) = serve(gateway());
     let other = gateway.org("other", &ENOUGH);
     let made = gateway.post(&admin, "/v1/principals", "{\"name\": \"ana\"}").await;
@@ -242,9 +184,7 @@ async fn only_what_admins_may_change_is_read_from_a_body() {
         let mut body = json!({"role": "admin"});
         body[member.0] = member.1.clone();
 
-        let refused = patch(&gateway, &admin, &path, None, &body).await;
-
-        assert_eq!(refused.refusal(), (400, "invalid_request"), "{body}: {}", refused.text);
+        has!("{body}"; patch(&gateway, &admin, &path, None, &body).await, 400 "invalid_request");
     }
     let twice = gateway.request_of(&admin, Method::PATCH, &path);
     let twice = gateway.send(twice.body("{\"role\": \"admin\", \"role\": \"member\"}")).await;
@@ -258,13 +198,31 @@ async fn only_what_admins_may_change_is_read_from_a_body() {
     for name in ["ana", "ANA"] {
         let body = json!({ "name": name }).to_string();
         let taken = gateway.post(&admin, "/v1/principals", &body).await;
-        assert_eq!(taken.refusal(), (409, "conflict"), "{name}");
-        assert_eq!(taken.at("/error/details/reason"), "name_taken");
+        has!("{name}"; taken, 409 "conflict", "/error/details/reason": "name_taken");
     }
+
+    // What is another orgs is answered as what there is not.
+    let ours = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    let theirs = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    let unknown = "usr_01M754BKTKX1YB8Q05NMW9TP4G";
+    let shown = async |id: &str| {
+        let path = format!("/v1/principals/{id}");
+        let got = gateway.get(&ours, &path).await;
+        let changed = patch(&gateway, &ours, &path, None, &json!({"disabled": true})).await;
+        [got, changed].map(|it| (it.status.as_u16(), it.at("/error").to_string().replace(id, "…")))
+    };
+
+    let foreign = shown(&theirs.id).await;
+
+    assert_eq!(foreign, shown(unknown).await);
+    assert_eq!(foreign[0].0, 404);
+    has!(gateway.delete(&ours, &format!("/v1/tokens/{}", theirs.token_id)).await, 404 "not_found");
+    gateway.get(&theirs, "/v1/org").await.ok();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_disabled_principal_is_refused_at_once_and_its_tokens_work_again_later() {
+async fn the_list_is_paged_and_filtered_and_who_is_disabled_is_refused_at_once() {
+    // A disabled principal is refused at once and its tokens work again later.
     let (gateway, admin) = serve_admin(gateway().sample());
     let agent = gateway.service(&admin.org, "mcps:read");
     let path = format!("/v1/principals/{}", agent.id);
@@ -278,26 +236,43 @@ async fn a_disabled_principal_is_refused_at_once_and_its_tokens_work_again_later
     assert_eq!(refused.status, 401, "{}", refused.text);
     assert_eq!(members(&state, "state"), ["principal_disabled"]);
     gateway.get(&agent, "/v1/mcps").await.ok();
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_another_orgs_is_answered_as_what_there_is_not() {
-    let gateway = gateway().start();
-    let ours = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
-    let theirs = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
-    let unknown = "usr_01M754BKTKX1YB8Q05NMW9TP4G";
-    let shown = async |id: &str| {
-        let path = format!("/v1/principals/{id}");
-        let got = gateway.get(&ours, &path).await;
-        let changed = patch(&gateway, &ours, &path, None, &json!({"disabled": true})).await;
-        [got, changed].map(|it| (it.status.as_u16(), it.at("/error").to_string().replace(id, "…")))
+    // The list is paged and filtered.
+    let admin = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
+    for name in ["a", "b", "c"] {
+        let body = json!({"name": name}).to_string();
+        assert_eq!(gateway.post(&admin, "/v1/principals", &body).await.status, 201);
+    }
+    let other = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    let all = gateway.get(&admin, "/v1/principals").await;
+    let of_a = items(&all).iter().find(|it| it["name"] == "a").unwrap()["id"].as_str().unwrap();
+    let path = format!("/v1/principals/{of_a}");
+    patch(&gateway, &admin, &path, None, &json!({"disabled": true})).await.ok();
+
+    let mut seen = BTreeSet::new();
+    let mut path = "/v1/principals?limit=2".to_owned();
+    loop {
+        let page = gateway.get(&admin, &path).await;
+        seen.extend(members(&page, "id").into_iter().map(str::to_owned));
+        let Some(cursor) = page.at("/meta/pagination/next_cursor").as_str() else { break };
+        path = format!("/v1/principals?limit=2&cursor={cursor}");
+        has!("a cursor of another org"; gateway.get(&other, &path).await, 400 "invalid_request");
+    }
+
+    assert_eq!(seen.len(), 4);
+    let names = async |query: &str| {
+        let page = gateway.get(&admin, &format!("/v1/principals?{query}")).await;
+        members(&page, "name").into_iter().map(str::to_owned).collect::<BTreeSet<_>>()
     };
-
-    let foreign = shown(&theirs.id).await;
-
-    assert_eq!(foreign, shown(unknown).await);
-    assert_eq!(foreign[0].0, 404);
-    let revoked = gateway.delete(&ours, &format!("/v1/tokens/{}", theirs.token_id)).await;
-    assert_eq!(revoked.refusal(), (404, "not_found"));
-    gateway.get(&theirs, "/v1/org").await.ok();
+    assert_eq!(names("disabled=true").await, BTreeSet::from(["a".to_owned()]));
+    assert_eq!(names("role=member&disabled=false").await.len(), 2);
+    assert_eq!(names("role=admin").await.len(), 1);
+    assert_eq!(names("q=ADM").await, BTreeSet::from(["admin".to_owned()]));
+    assert!(names("q=dmin").await.is_empty());
+    assert!(names("q=adm&role=member").await.is_empty());
+    let long = format!("q={}", "x".repeat(65));
+    for wrong in ["role=owner", "disabled=maybe", "name=a", "limit=0", "q=", &long] {
+        let refused = gateway.get(&admin, &format!("/v1/principals?{wrong}")).await;
+        assert_eq!(refused.refusal(), (400, "invalid_request"), "{wrong}");
+    }
 }

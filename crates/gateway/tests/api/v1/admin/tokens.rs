@@ -1,17 +1,13 @@
 //! `GET /v1/tokens`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`.
 
 use portcullis_core::token::Token;
-use portcullis_testkit::Principal;
-use serde_json::{Value, json};
 
 use super::latest_change;
-use crate::{
-    gateway,
-    given::{ENOUGH, is_id, items, members, serve, serve_admin},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_is_told_once_and_works_until_it_is_revoked() {
+async fn a_token_is_told_once_and_no_list_shows_it_or_its_hash() {
+    // A token is told once and works until it is revoked.
     let (gateway, admin) = serve_admin(gateway().sample());
     let agent = gateway.service(&admin.org, "mcps:read mcps:invoke");
     let body = json!({"principal_id": agent.id, "scopes": "mcps:read", "expires_in": 3600,
@@ -23,10 +19,7 @@ async fn a_token_is_told_once_and_works_until_it_is_revoked() {
     let secret = made.at("/data/token").as_str().unwrap();
     let id = made.at("/data/id").as_str().unwrap();
     assert!(Token::parse(secret).is_ok() && is_id(id, "tok_"), "{}", made.text);
-    assert_eq!(
-        (made.at("/data/scopes"), made.at("/data/label")),
-        (&json!("mcps:read"), &json!("nightly"))
-    );
+    has!(made, "/data/scopes": "mcps:read", "/data/label": "nightly");
     let bearer = Principal { token: secret.to_owned(), token_id: id.to_owned(), ..agent.clone() };
     gateway.get(&bearer, "/v1/mcps").await.ok();
     let (event, change) = latest_change(&gateway, &admin, "token.issued").await;
@@ -40,11 +33,9 @@ async fn a_token_is_told_once_and_works_until_it_is_revoked() {
     assert_eq!(revoked.at("/data"), &data);
     assert_eq!(gateway.get(&bearer, "/v1/mcps").await.refusal(), (401, "token_revoked"));
     gateway.get(&agent, "/v1/mcps").await.ok();
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_list_shows_a_secret_or_its_hash() {
-    let (gateway, admin) = serve(gateway());
+    // No list shows a secret or its hash.
+    let admin = tenant(&gateway);
     let tokens = [&admin, &gateway.service(&admin.org, "mcps:read")].map(|it| it.token.clone());
 
     let listed = gateway.get(&admin, "/v1/tokens").await.ok();

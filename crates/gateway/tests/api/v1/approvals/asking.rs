@@ -1,21 +1,16 @@
 //! Calls that ask for an approval, find it again, and run with it.
 
-use serde_json::json;
-
 use super::{Waiting, approval_of, types};
-use crate::{
-    given::{is_id, until},
-    scene::{Ending, PENDING, SUCCESS, check},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_runs_once_after_somebody_else_approved_it() {
+    // A call runs once after somebody else approved it.
     let (it, ana, ben) = Waiting::with_two().await;
 
     let first = it.invoke(&ana, "pay", json!({"amount": 7, "to": "DE"})).await;
 
-    let event = check(&it.gateway, &ana, &first, PENDING).await;
-    assert_eq!(event["governance"]["policy"], "payouts");
+    has!(check(&it.gateway, &ana, &first, PENDING).await, "/governance/policy": "payouts");
     let approval = first.at("/error/details/approval");
     let id = approval_of(&first);
     assert!(is_id(&id, "apr_"), "{approval}");
@@ -28,10 +23,9 @@ async fn a_call_runs_once_after_somebody_else_approved_it() {
     assert_eq!(it.upstream.count("pay"), 0);
 
     let shown = it.get(&ben, &id).await;
-    assert_eq!(shown.at("/data/input"), &json!({"amount": 7, "to": "DE"}));
-    assert_eq!(shown.at("/data/requester/principal_id"), ana.id.as_str());
-    assert_eq!(shown.at("/data/policy/reason"), "A second person looks at payments");
-    assert_eq!(shown.at("/data/tool/id"), "up:pay");
+    has!(shown, "/data/input": {"amount": 7, "to": "DE"},
+        "/data/requester/principal_id": ana.id.as_str(),
+        "/data/policy/reason": "A second person looks at payments", "/data/tool/id": "up:pay");
     let digest = shown.at("/data/digest");
     let decided = it.decide(&ben, &id, json!({"decision": "approve", "digest": digest})).await.ok();
     assert_eq!(decided.at("/data/status"), "approved");
@@ -53,10 +47,29 @@ async fn a_call_runs_once_after_somebody_else_approved_it() {
     assert_eq!(events[1]["actor"]["id"], ben.id.as_str());
     assert_eq!(events[1]["detached"]["approval"]["decisions"][0]["by"], ben.id.as_str());
     assert_eq!(events[2]["detached"]["approval"]["status"], "consumed");
+
+    // A principal has twenty pending requests at most.
+    it.upstream.forget();
+    let ana = it.person("cleo", &[]).await;
+    let ben = it.person("dan", &["finance"]).await;
+    for amount in 0..20 {
+        it.ask(&ana, "pay", json!({ "amount": amount })).await;
+    }
+
+    let more = it.invoke(&ana, "pay", json!({"amount": 20})).await;
+
+    assert_eq!(more.refusal(), (403, "policy_denied"), "{}", more.text);
+    assert!(more.at("/error/details/approval").is_null(), "{}", more.text);
+    assert!(more.at("/error/details/retry_after").is_u64(), "{}", more.text);
+    let same = it.ask(&ana, "pay", json!({"amount": 3})).await;
+    it.ask(&ben, "pay", json!({"amount": 20})).await;
+    it.approve(&ben, &same).await;
+    it.ask(&ana, "pay", json!({"amount": 20})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn anything_else_is_another_call() {
+    // Anything else is another call.
     let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7, "to": "DE"})).await;
     it.approve(&ben, &id).await;
@@ -77,11 +90,11 @@ async fn anything_else_is_another_call() {
     let other = it.ask(&through, "pay", json!({"amount": 7, "to": "DE"})).await;
     assert_ne!(other, id, "a call of an agent for her");
     assert_eq!(it.upstream.count("pay"), 0);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_denied_call_stays_denied_until_its_time_is_over() {
-    let (it, ana, ben) = Waiting::with_two().await;
+    // A denied call stays denied until its time is over.
+    it.upstream.forget();
+    let ana = it.person("cleo", &[]).await;
+    let ben = it.person("dan", &["finance"]).await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
 
     let no = it.decide(&ben, &id, json!({"decision": "deny", "comment": "Not this month"})).await;
@@ -91,8 +104,7 @@ async fn a_denied_call_stays_denied_until_its_time_is_over() {
     check(&it.gateway, &ana, &again, Ending { outcome: "denied", ..PENDING }).await;
     assert_eq!(again.at("/error/details/approval/id"), id.as_str());
     assert_eq!(again.at("/error/details/approval/status"), "denied");
-    let seen = it.get(&ana, &id).await;
-    assert_eq!(seen.at("/data/decisions/0/comment"), "Not this month");
+    has!(it.get(&ana, &id).await, "/data/decisions/0/comment": "Not this month");
     assert_eq!(types(&it.events(&id, 2).await), ["approval.requested", "approval.denied"]);
     assert_eq!(it.upstream.count("pay"), 0);
 }
@@ -105,30 +117,11 @@ async fn a_request_ends_when_its_time_is_over() {
     it.gateway.tamper("UPDATE approvals SET expires_at = created_at + 1");
 
     let late = it.decide(&ben, &id, json!({"decision": "approve"})).await;
-    assert_eq!(late.refusal(), (409, "approval_settled"), "{}", late.text);
-    assert_eq!(late.at("/error/details/status"), "expired");
+    has!(late, 409 "approval_settled", "/error/details/status": "expired");
     let ended = until(|| it.get(&ana, &id), |answer| answer.status == 200).await;
     assert_eq!(ended.at("/data/status"), "expired");
     assert_ne!(it.ask(&ana, "pay", json!({"amount": 7})).await, id);
     assert_eq!(types(&it.events(&id, 2).await), ["approval.requested", "approval.expired"]);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_principal_has_twenty_pending_requests_at_most() {
-    let (it, ana, ben) = Waiting::with_two().await;
-    for amount in 0..20 {
-        it.ask(&ana, "pay", json!({ "amount": amount })).await;
-    }
-
-    let more = it.invoke(&ana, "pay", json!({"amount": 20})).await;
-
-    assert_eq!(more.refusal(), (403, "policy_denied"), "{}", more.text);
-    assert!(more.at("/error/details/approval").is_null(), "{}", more.text);
-    assert!(more.at("/error/details/retry_after").is_u64(), "{}", more.text);
-    let same = it.ask(&ana, "pay", json!({"amount": 3})).await;
-    it.ask(&ben, "pay", json!({"amount": 20})).await;
-    it.approve(&ben, &same).await;
-    it.ask(&ana, "pay", json!({"amount": 20})).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,7 @@
 //! Decisions about approvals: people who may make one, and reasons for which one is refused.
 
-use portcullis_testkit::eventually;
-use serde_json::json;
-
 use super::Waiting;
-use crate::given::{ALL_SCOPES, ENOUGH};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_people_of_its_groups_and_admins_decide_and_never_about_calls_of_their_own() {
@@ -59,10 +56,8 @@ async fn several_people_with_two_factors_approve_a_call_for_several_runs() {
     assert_eq!(refused.refusal(), (403, "policy_denied"), "{}", refused.text);
     assert!(refused.at("/error/details/reason").as_str().unwrap().contains("second factor"));
     it.approve(&ben, &id).await;
-    let twice = it.decide(&ben, &id, json!({"decision": "approve"})).await;
-    assert_eq!(twice.refusal(), (409, "approval_settled"), "{}", twice.text);
-    assert_eq!(twice.at("/error/details/status"), "pending");
-    assert_eq!(twice.at("/error/details/approval_id"), id.as_str());
+    has!(it.decide(&ben, &id, json!({"decision": "approve"})).await, 409 "approval_settled",
+        "/error/details/status": "pending", "/error/details/approval_id": id.as_str());
     assert_eq!(it.ask(&ana, "wire", json!({"amount": 9})).await, id);
     it.approve(&cat, &id).await;
 
@@ -74,7 +69,8 @@ async fn several_people_with_two_factors_approve_a_call_for_several_runs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
+async fn groups_of_the_newest_login_and_of_the_operator_decide_and_comments_are_text() {
+    // A group that the newest login lost counts no more for older tokens.
     let (it, ana, ben) = Waiting::with_two().await;
     let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     assert_eq!(it.get(&ben, &id).await.status, 200);
@@ -82,18 +78,13 @@ async fn a_group_that_the_newest_login_lost_counts_no_more_for_older_tokens() {
     let newest = it.person("ben", &["sales"]).await;
 
     for token in [&ben, &newest] {
-        let answer = it.decide(token, &id, json!({"decision": "approve"})).await;
-        assert_eq!(answer.refusal(), (404, "not_found"), "{}", answer.text);
+        has!(it.decide(token, &id, json!({"decision": "approve"})).await, 404 "not_found");
     }
     assert_eq!(it.get(&ana, &id).await.at("/data/status"), "pending");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_out() {
-    let it = Waiting::start().await;
+    // People whom the operator put into a group decide until they are taken out.
     let ana = it.person("ana", &[]).await;
     let ben = it.person("ben", &["sales"]).await;
-    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let seen_by = async |status: u16| {
         let seen = async || (it.get(&ben, &id).await.status == status).then_some(());
         eventually("the groups of the principal on this node", seen).await;
@@ -110,6 +101,23 @@ async fn people_whom_the_operator_put_into_a_group_decide_until_they_are_taken_o
 
     it.approve(&ben, &id).await;
     assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
+
+    // A comment is text and secrets in it are masked.
+    let ben = it.person("cam", &["finance"]).await;
+    let id = it.ask(&ana, "pay", json!({"amount": 8})).await;
+    let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
+    let comment = format!("<img src=x onerror=alert(1)>\nkey {secret}");
+
+    let decided =
+        it.decide(&ben, &id, json!({"decision": "approve", "comment": comment})).await.ok();
+
+    assert_eq!(decided.header("content-type"), "application/json");
+    let kept = decided.at("/data/decisions/0/comment").as_str().expect("a comment");
+    assert!(kept.starts_with("<img src=x onerror=alert(1)>\nkey "), "{kept}");
+    let stored = it.gateway.stored();
+    for text in [it.get(&ana, &id).await.text, String::from_utf8_lossy(&stored).into_owned()] {
+        assert!(!text.contains(secret), "a secret is not kept");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,8 +134,7 @@ async fn a_decision_is_made_once_about_the_call_that_was_read() {
         json!({"decision": "approve", "reason": "yes"}),
         json!({"decision": "approve", "comment": "\u{1b}[2J"}),
     ] {
-        let answer = it.decide(&ben, &id, wrong.clone()).await;
-        assert_eq!(answer.refusal(), (400, "invalid_request"), "{wrong}: {}", answer.text);
+        has!("{wrong}"; it.decide(&ben, &id, wrong.clone()).await, 400 "invalid_request");
     }
     for unknown in ["apr_01M754BKTK9TG1TCT7SPYHDJTD", "apr_", "up:pay", "%00"] {
         let answer = it.decide(&ben, unknown, json!({"decision": "approve"})).await;
@@ -136,27 +143,7 @@ async fn a_decision_is_made_once_about_the_call_that_was_read() {
     it.approve(&ben, &id).await;
     for decision in ["approve", "deny"] {
         let replayed = it.decide(&ben, &id, json!({ "decision": decision })).await;
-        assert_eq!(replayed.refusal(), (409, "approval_settled"), "{}", replayed.text);
-        assert_eq!(replayed.at("/error/details/status"), "approved");
+        has!(replayed, 409 "approval_settled", "/error/details/status": "approved");
     }
     assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_comment_is_text_and_secrets_in_it_are_masked() {
-    let (it, ana, ben) = Waiting::with_two().await;
-    let id = it.ask(&ana, "pay", json!({"amount": 7})).await;
-    let secret = concat!("AKIA", "Q3EGRZT5VJ7KXW2N");
-    let comment = format!("<img src=x onerror=alert(1)>\nkey {secret}");
-
-    let decided =
-        it.decide(&ben, &id, json!({"decision": "approve", "comment": comment})).await.ok();
-
-    assert_eq!(decided.header("content-type"), "application/json");
-    let kept = decided.at("/data/decisions/0/comment").as_str().expect("a comment");
-    assert!(kept.starts_with("<img src=x onerror=alert(1)>\nkey "), "{kept}");
-    let stored = it.gateway.stored();
-    for text in [it.get(&ana, &id).await.text, String::from_utf8_lossy(&stored).into_owned()] {
-        assert!(!text.contains(secret), "a secret is not kept");
-    }
 }

@@ -1,15 +1,14 @@
 //! Invisible characters, in calls that people approve.
 
-use serde_json::{Value, json};
-
 use super::{Waiting, approval_of};
-use crate::given::{items, run};
+use crate::prelude::*;
 
 /// A half of a payment that only the tool would read.
 const SMUGGLED: &str = "Pay 10 to DE89\u{e0061}\u{e006e}\u{e0064}\u{e0020}\u{e0039}\u{e007f}";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
+async fn a_call_with_hidden_characters_is_denied_and_one_with_a_joiner_is_shown() {
+    // A call with hidden characters is denied and nobody is asked.
     let it = Waiting::start().await;
     let ana = it.person("ana", &[]).await;
 
@@ -36,6 +35,11 @@ async fn a_call_with_hidden_characters_is_denied_and_nobody_is_asked() {
     assert!(it.upstream.calls().is_empty());
     // Without them it is asked for.
     it.ask(&ana, "pay", json!({"note": "Pay 10 to DE89"})).await;
+
+    // A joiner in an emoji is shown and can be approved.
+    let family = it.invoke(&ana, "pay", json!({"note": "👨\u{200d}👩"})).await;
+    let shown = it.get(&ana, &approval_of(&family)).await;
+    has!(shown, "/data/input/note": "👨[U+200D]👩", "/data/findings": []);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -51,8 +55,7 @@ async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
         "mail": "a@acme.example",
     });
     let shown = it.get(&ben, &id).await;
-    assert_eq!(shown.at("/data/input"), &expected, "{}", shown.text);
-    assert_eq!(shown.at("/data/terms/hidden"), true);
+    has!(shown, "/data/input": expected, "/data/terms/hidden": true);
     let found = shown.at("/data/findings").as_array().expect("findings");
     let finding = |detector: &str| found.iter().find(|it| it["detector"] == detector).cloned();
     let hidden = json!({
@@ -77,15 +80,4 @@ async fn what_a_policy_lets_people_approve_is_written_out_for_them() {
     it.invoke(&ana, "write", input.clone()).await.ok();
     let sent: Value = serde_json::from_str(&it.upstream.calls()[0].arguments()).unwrap();
     assert_eq!(sent, input, "the tool is given what was shown");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_joiner_in_an_emoji_is_shown_and_can_be_approved() {
-    let it = Waiting::start().await;
-    let ana = it.person("ana", &[]).await;
-
-    let family = it.invoke(&ana, "pay", json!({"note": "👨\u{200d}👩"})).await;
-    let shown = it.get(&ana, &approval_of(&family)).await;
-    assert_eq!(shown.at("/data/input/note"), "👨[U+200D]👩");
-    assert_eq!(shown.at("/data/findings"), &json!([]));
 }

@@ -1,12 +1,11 @@
 //! `portcullis approval`: the operator lists, shows and decides.
 
-use serde_json::json;
-
 use super::{Waiting, types};
-use crate::given::assert_fails;
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_lists_shows_and_decides() {
+async fn the_operator_lists_shows_and_decides_what_can_be_decided() {
+    // The operator lists shows and decides.
     let it = Waiting::start().await;
     let ana = it.person("ana", &[]).await;
     let wanted = it.ask(&ana, "pay", json!({"amount": 7})).await;
@@ -24,20 +23,15 @@ async fn the_operator_lists_shows_and_decides() {
     assert_eq!(listed[1]["approved_by"], "0 of 1");
     assert_eq!(shown["input"], json!({"amount": 7}));
     assert_eq!((&approved["status"], &denied["status"]), (&json!("approved"), &json!("denied")));
-    assert_eq!(approved["decisions"][0]["name"], "operator");
-    assert_eq!(approved["decisions"][0]["comment"], "Called her back");
+    has!(approved, "/decisions/0/name": "operator", "/decisions/0/comment": "Called her back");
     assert_eq!(it.invoke(&ana, "pay", json!({"amount": 7})).await.status, 200);
     assert_eq!(it.invoke(&ana, "pay", json!({"amount": 8})).await.status, 403);
     let events = it.events(&wanted, 3).await;
     assert_eq!(types(&events), ["approval.requested", "approval.granted", "approval.consumed"]);
     assert_eq!(events[1]["actor"]["auth"]["method"], "operator");
     assert_eq!(events[1]["detached"]["approval"]["decisions"][0]["by"], json!(null));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_operator_is_told_what_cannot_be_decided() {
-    let it = Waiting::start().await;
-    let ana = it.person("ana", &[]).await;
+    // The operator is told what cannot be decided.
     let once = it.ask(&ana, "pay", json!({"amount": 7})).await;
     let several = it.ask(&ana, "wire", json!({"amount": 7})).await;
     it.gateway.admin(&["approval", "deny", &once]);

@@ -1,8 +1,6 @@
 //! `GET /approvals/{id}`: a page for browsers that cannot sign in, and the way to that of the console for others.
 
-use reqwest::Method;
-
-use crate::gateway;
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_says_how_to_decide_and_nothing_of_any_approval() {

@@ -1,15 +1,12 @@
 //! `POST /v1/auth/token` with two credentials: an agent that acts for a user.
 
-use serde_json::{Value, json};
-
 use super::trusting::{Trusting, exchange, get, list_items, operators, revoke, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, until},
-};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_agent_acts_for_a_person_as_far_as_both_may_and_is_named_in_every_event() {
+async fn an_agent_acts_for_whom_the_rules_say_as_long_as_it_may() {
+    // An agent acts for whom the rules say.
+    // An agent acts for a person as far as both may and is named in every event.
     let it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let person = it.person("ana", &["mcp-admins"]);
@@ -18,9 +15,8 @@ async fn an_agent_acts_for_a_person_as_far_as_both_may_and_is_named_in_every_eve
     let answer = it.exchange(&agent, &body).await.ok();
 
     assert!(text(&answer, "/data/access_token").starts_with("mcp_live_"));
-    assert_eq!(answer.at("/data/principal/via"), it.agent.as_str());
-    assert_eq!(answer.at("/data/scope"), "mcps:invoke mcps:read policies:read", "what both may");
-    assert_eq!(answer.at("/data/expires_in"), 3600);
+    has!("what both may"; answer, "/data/principal/via": it.agent.as_str(),
+        "/data/scope": "mcps:invoke mcps:read policies:read", "/data/expires_in": 3600);
     assert_eq!(answer.at("/data").get("refresh_token"), None);
     let token = text(&answer, "/data/access_token");
     let invoked = list_items(&it.gateway, &token).await;
@@ -30,11 +26,8 @@ async fn an_agent_acts_for_a_person_as_far_as_both_may_and_is_named_in_every_eve
     assert_eq!(event.at("/data/actor/id"), answer.at("/data/principal/id"));
     let again = it.exchange(&token, &json!({"scope": "mcps:read"})).await;
     assert_eq!(again.at("/data/principal/via"), it.agent.as_str(), "it stays who acts");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn who_may_act_for_whom_is_the_rules_to_say() {
-    let it = Trusting::start("");
+    // Who may act for whom is the rules to say.
     let ci = operators(&it.gateway, &it.ci);
     let (access, _) = it.login("ana", &[]).await;
 
@@ -45,63 +38,50 @@ async fn who_may_act_for_whom_is_the_rules_to_say() {
     let oneself = it.exchange(&access, &json!({"subject_token": it.person("ana", &[])})).await;
 
     for refused in [jwt, token] {
-        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
-        assert_eq!(refused.at("/error/details/policy"), "token-scopes");
+        has!(refused, 403 "insufficient_scope", "/error/details/policy": "token-scopes");
         assert!(refused.header("www-authenticate").contains("insufficient_scope"));
     }
     assert_eq!(permitted.at("/data/principal/via"), it.agent.as_str(), "{}", permitted.text);
     assert_eq!(oneself.at("/data/principal/via"), &Value::Null);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_delegated_token_ends_with_the_agents_token_role_or_self() {
-    let it = Trusting::start("");
+    // A delegated token ends with the agents token role or self.
+    let agent = operators(&it.gateway, &it.agent);
     let delegated = async |agent: &str| {
         let body = json!({"subject_token": it.person("ana", &["mcp-admins"])});
         text(&it.exchange(agent, &body).await, "/data/access_token")
     };
-    let agent = operators(&it.gateway, &it.agent);
     let one = delegated(&agent).await;
     let two = delegated(&operators(&it.gateway, &it.agent)).await;
     assert_eq!((it.status(&one).await, it.status(&two).await), (200, 200));
 
-    let revoked = revoke(&it.gateway, &agent, None).await;
-    assert_eq!(revoked.at("/data/descendants_revoked"), 1);
+    has!(revoke(&it.gateway, &agent, None).await, "/data/descendants_revoked": 1);
     assert_eq!((it.status(&one).await, it.status(&two).await), (401, 200));
 
     let policies = || get(&it.gateway, &two, "/v1/policies");
     assert_eq!(policies().await.status, 200);
     it.gateway.admin(&["principal", "set-role", &it.agent, "--scopes", "mcps:read"]);
-    let cut = until(policies, |answer| answer.status == 403).await;
-    assert_eq!(cut.code(), "insufficient_scope");
+    has!(until(policies, |answer| answer.status == 403).await, "/error/code": "insufficient_scope");
     it.gateway.admin(&["principal", "disable", &it.agent]);
-    let gone = until(policies, |answer| answer.status == 401).await;
-    assert_eq!(gone.code(), "token_revoked");
+    has!(until(policies, |answer| answer.status == 401).await, "/error/code": "token_revoked");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_orgs_do_not_meet_in_one_token() {
+async fn one_credential_or_two_of_different_orgs_are_no_delegation() {
+    // Two orgs do not meet in one token.
     let gateway = gateway().start();
     let ours = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
     let theirs = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
 
     let body = json!({"subject_token": theirs.token});
-    let answer = exchange(&gateway, &ours.token, &body).await;
+    has!(exchange(&gateway, &ours.token, &body).await, 400 "invalid_request");
 
-    assert_eq!(answer.refusal(), (400, "invalid_request"), "{}", answer.text);
     let issued = gateway.get(&theirs, "/v1/audit/events?type=token.issued").await;
     assert_eq!(items(&issued).len(), 1, "nothing but what the shell made");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_same_credential_twice_is_no_delegation() {
-    let gateway = gateway().start();
-    let who = gateway.user(&gateway.org("acme", &ENOUGH), "admin", ALL_SCOPES);
+    // The same credential twice is no delegation.
+    let who = gateway.user(&fresh_org(&gateway), "admin", ALL_SCOPES);
 
     let body = json!({"subject_token": who.token});
-    let answer = exchange(&gateway, &who.token, &body).await;
-    let alone = exchange(&gateway, "", &body).await;
-
-    assert_eq!(answer.at("/data/principal/via"), &Value::Null, "{}", answer.text);
-    assert_eq!(alone.status, 200, "the body alone is enough: {}", alone.text);
+    has!(exchange(&gateway, &who.token, &body).await, "/data/principal/via": null);
+    has!("the body alone is enough"; exchange(&gateway, "", &body).await, 200);
 }

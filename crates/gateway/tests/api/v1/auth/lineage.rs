@@ -1,14 +1,7 @@
 //! The lineage of a token is checked on every use, and rights that were passed on reach down only.
 
-use std::fs;
-
-use serde_json::{Value, json};
-
 use super::trusting::{Trusting, exchange, get, list_items, operators, revoke, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, items, members, until},
-};
+use crate::prelude::*;
 
 /// A token made from this one, with this body.
 async fn derive_token(it: &Trusting, from: &str, body: &Value) -> (String, String) {
@@ -31,7 +24,7 @@ fn reconfigure(it: &mut Trusting, change: impl FnOnce(String) -> String) {
 }
 
 /// Starts the gateway again without the rule `people`.
-pub(super) fn without_people(it: &mut Trusting) {
+fn without_people(it: &mut Trusting) {
     let rule = "[[trust]]\nname = \"people\"";
     reconfigure(it, |config| config.split(rule).next().unwrap().to_owned());
 }
@@ -47,7 +40,7 @@ fn in_people(config: &str, from: &str, to: &str) -> String {
 async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
     let mut it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
-    let (first, _) = it.login("ana", &[]).await;
+    let (first, refresh) = it.login("ana", &[]).await;
     let (second, _) = derive_token(&it, &first, &Value::Null).await;
     let (third, _) = derive_token(&it, &second, &json!({"scope": "mcps:read"})).await;
     let through = delegate(&it, &third, &agent).await;
@@ -61,32 +54,10 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
 
     for token in chain {
         assert_eq!(it.status(token).await, 401);
-        let more = it.exchange(token, &Value::Null).await;
-        assert_eq!(more.refusal(), (401, "token_revoked"), "it buys nothing");
+        has!("it buys nothing"; it.exchange(token, &Value::Null).await, 401 "token_revoked");
     }
+    assert_eq!(it.refresh(&refresh).await.refusal(), (401, "token_revoked"));
     assert_eq!(it.status(&agent).await, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_a_rule_no_longer_gives_is_cut_from_every_token_of_its_chain() {
-    let mut it = Trusting::start("");
-    let scope = json!({"scope": "mcps:read mcps:invoke"});
-    let (first, _) = derive_token(&it, &it.job(), &scope).await;
-    let (second, _) = derive_token(&it, &first, &scope).await;
-    let (third, _) = derive_token(&it, &second, &scope).await;
-    assert_eq!(list_items(&it.gateway, &third).await.status, 200);
-
-    let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
-    reconfigure(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
-
-    for token in [&first, &second, &third] {
-        let call = list_items(&it.gateway, token).await;
-        assert_eq!(call.refusal(), (403, "insufficient_scope"));
-        let more = it.exchange(token, &json!({"scope": "mcps:invoke"})).await;
-        assert_eq!(more.refusal(), (400, "invalid_scope"), "{}", more.text);
-        let rest = it.exchange(token, &Value::Null).await;
-        assert_eq!(rest.at("/data/scope"), "mcps:read", "{}", rest.text);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -101,8 +72,7 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     let (narrowed, _) = derive_token(&it, &through, &Value::Null).await;
 
     for subject in [&first, &second, &third, &through, &narrowed] {
-        let refused = it.exchange(&ci, &json!({"subject_token": subject})).await;
-        assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
+        has!(it.exchange(&ci, &json!({"subject_token": subject})).await, 403 "insufficient_scope");
     }
 
     let delegation = format!("delegation = [\"{}\"]", it.agent);
@@ -113,8 +83,7 @@ async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
     {
         assert_eq!(it.status(token).await, wanted);
     }
-    let refused = it.exchange(&agent, &json!({"subject_token": second})).await;
-    assert_eq!(refused.refusal(), (403, "insufficient_scope"), "{}", refused.text);
+    has!(it.exchange(&agent, &json!({"subject_token": second})).await, 403 "insufficient_scope");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -133,13 +102,11 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     let twice = it.exchange(&second, &json!({"subject_token": passed_on})).await;
 
     let chain = json!({"sub": other, "act": {"sub": one}});
-    assert_eq!(twice.at("/data/principal/via"), other.as_str(), "{}", twice.text);
-    assert_eq!(twice.at("/data/principal/act"), &chain);
+    has!(twice, "/data/principal/via": other.as_str(), "/data/principal/act": chain);
     let token = text(&twice, "/data/access_token");
     let invoked = list_items(&it.gateway, &token).await.ok();
     let path = format!("/v1/audit/events/{}", invoked.event_id());
-    let event = get(&it.gateway, &token, &path).await;
-    assert_eq!(event.at("/data/actor/act"), &chain);
+    has!(get(&it.gateway, &token, &path).await, "/data/actor/act": chain);
     let known = it.gateway.admin(&["token", "inspect", &text(&twice, "/data/token_id")]);
     assert_eq!(known["lineage"]["actors"], json!([other, one]));
     let call = || list_items(&it.gateway, &token);
@@ -150,8 +117,9 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_beside() {
-    let it = Trusting::start("");
+async fn rights_that_were_passed_on_reach_down_only() {
+    // A token that was handed on ends what came of it and nothing above or beside.
+    let mut it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let answer = it.logged_in("ana", &[]).await;
     let root = text(&answer, "/data/access_token");
@@ -170,8 +138,7 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
         (&delegated, &grandchild_id),
         (&delegated, &root_id),
     ] {
-        let refused = revoke(&it.gateway, bearer, Some(above)).await;
-        assert_eq!(refused.refusal(), (404, "not_found"), "{}", refused.text);
+        has!(revoke(&it.gateway, bearer, Some(above)).await, 404 "not_found");
     }
     assert_eq!(revoke(&it.gateway, &child, Some(&grandchild_id)).await.status, 200);
     assert_eq!(it.status(&grandchild).await, 401);
@@ -183,12 +150,8 @@ async fn a_token_that_was_handed_on_ends_what_came_of_it_and_nothing_above_or_be
         200,
         "its principal's own"
     );
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_agent_ends_what_was_delegated_to_it() {
-    let it = Trusting::start("");
-    let agent = operators(&it.gateway, &it.agent);
+    // An agent ends what was delegated to it.
     let (root, _) = it.login("ana", &[]).await;
     let answer = it.exchange(&agent, &json!({"subject_token": root})).await;
 
@@ -196,6 +159,22 @@ async fn an_agent_ends_what_was_delegated_to_it() {
 
     assert_eq!(it.status(&text(&answer, "/data/access_token")).await, 401);
     assert_eq!(it.status(&root).await, 200);
+
+    // What a rule no longer gives is cut from every token of its chain.
+    let scope = json!({"scope": "mcps:read mcps:invoke"});
+    let (first, _) = derive_token(&it, &it.job(), &scope).await;
+    let (second, _) = derive_token(&it, &first, &scope).await;
+    let (third, _) = derive_token(&it, &second, &scope).await;
+    assert_eq!(list_items(&it.gateway, &third).await.status, 200);
+
+    let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
+    reconfigure(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
+
+    for token in [&first, &second, &third] {
+        has!(list_items(&it.gateway, token).await, 403 "insufficient_scope");
+        has!(it.exchange(token, &json!({"scope": "mcps:invoke"})).await, 400 "invalid_scope");
+        has!(it.exchange(token, &Value::Null).await, "/data/scope": "mcps:read");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

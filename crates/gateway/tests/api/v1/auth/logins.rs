@@ -1,10 +1,7 @@
 //! Claims of an issuer at a login, and their effect on policies.
 
-use portcullis_testkit::{Answer, Gateway, Wanted};
-use serde_json::{Value, json};
-
 use super::trusting::{AUDIENCE, Trusting, get, list_items, operators, post, text};
-use crate::given::items;
+use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("staff-eu") permit (principal in Mcp::Group::"staff", action, resource)
 when { principal.hasTag("region") && principal.getTag("region").contains("eu") };
@@ -71,7 +68,8 @@ async fn accesses(gateway: &Gateway, token: &str) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn groups_are_parents_claims_are_tags_and_a_second_factor_is_known() {
+async fn policies_know_what_was_said_at_the_login() {
+    // Groups are parents claims are tags and a second factor is known.
     let it = Trusting::governed_by(POLICIES);
     let ana = login(&it, "ana", &staff()).await;
     let careful = login(&it, "ana", &staff().claim("amr", vec!["pwd", "mfa"])).await;
@@ -88,14 +86,8 @@ async fn groups_are_parents_claims_are_tags_and_a_second_factor_is_known() {
     }
     assert!(accesses(gateway, &ana.access).await.iter().all(|access| access == "conditional"));
     assert!(accesses(gateway, &outsider.access).await.iter().all(|access| access == "deny"));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn tokens_that_come_of_a_login_keep_what_was_said_at_it_until_the_next() {
-    let it = Trusting::governed_by(POLICIES);
-    let gateway = &it.gateway;
-    let ana = login(&it, "ana", &staff()).await;
-
+    // Tokens that come of a login keep what was said at it until the next.
     let refreshed = Person::of(&it.refresh(&ana.refresh).await);
     let narrowed = it.exchange(&refreshed.access, &json!({"scope": "mcps:invoke"})).await;
     let narrowed = text(&narrowed, "/data/access_token");
@@ -106,11 +98,8 @@ async fn tokens_that_come_of_a_login_keep_what_was_said_at_it_until_the_next() {
     }
     assert_eq!(list_items(gateway, &today.access).await.status, 403);
     assert_eq!(today.id, ana.id);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_actor_of_a_delegation_brings_none_of_its_own() {
-    let it = Trusting::governed_by(POLICIES);
+    // The actor of a delegation brings none of its own.
     let agent = operators(&it.gateway, &it.agent);
     let delegated = async |subject: &str, claims: &Wanted| {
         let body = json!({"subject_token": it.oidc.user_token(subject, claims)});
@@ -148,7 +137,8 @@ async fn a_policy_whose_approvers_nobody_ever_was_warns_the_org() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn somebody_else_is_simulated_with_what_was_said_at_the_last_login() {
+async fn simulation_and_events_know_what_policies_read_of_the_claims() {
+    // Somebody else is simulated with what was said at the last login.
     let it = Trusting::governed_by(POLICIES);
     let ana = login(&it, "ana", &staff().claim("amr", vec!["mfa"])).await;
     let root = admin(&it).await;
@@ -165,14 +155,10 @@ async fn somebody_else_is_simulated_with_what_was_said_at_the_last_login() {
     assert_eq!(ask(json!({"id": ana.id, "claims": {}})).await, "deny default-deny");
     login(&it, "ana", &claims(&[])).await;
     assert_eq!(ask(json!({"id": ana.id})).await, "deny default-deny");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn events_keep_of_the_claims_what_policies_read_and_replay_knows_no_more() {
-    let it = Trusting::governed_by(POLICIES);
+    // Events keep of the claims what policies read and replay knows no more.
     let ana = login(&it, "ana", &staff().claim("department", "sales")).await;
     let called = list_items(&it.gateway, &ana.access).await;
-    let root = admin(&it).await;
     let path = format!("/v1/audit/events/{}", called.event_id());
 
     let event = get(&it.gateway, &root, &path).await;
@@ -185,15 +171,11 @@ async fn events_keep_of_the_claims_what_policies_read_and_replay_knows_no_more()
         let body = json!({"replay": {}, "policies": {"upsert": [{"source": policy}]}});
         post(&it.gateway, "/v1/policies/simulate", &root, &body).await
     };
-    let known = replay("region", "us").await;
-    let unknown = replay("department", "it").await;
+    has!(replay("region", "us").await, "/data/summary/newly_denied": 1);
+    has!(replay("department", "it").await, "/data/summary/maybe_denied": 1,
+        "/data/changes/0/missing": ["principal.tags.department"], "/data/summary/newly_denied": 0);
 
-    assert_eq!(inputs["principal"]["groups"], json!(["staff"]), "{inputs}");
-    assert_eq!(inputs["principal"]["claims"], json!({"region": ["eu"]}));
-    assert_eq!(inputs["claims_paths"], json!(["principal.tags.region"]));
+    has!(inputs, "/principal/groups": ["staff"], "/principal/claims": {"region": ["eu"]},
+        "/claims_paths": ["principal.tags.region"]);
     assert!(!event.text.contains("sales") && !event.text.contains("ana@"), "{}", event.text);
-    assert_eq!(known.at("/data/summary/newly_denied"), 1, "{}", known.text);
-    assert_eq!(unknown.at("/data/summary/maybe_denied"), 1, "{}", unknown.text);
-    assert_eq!(unknown.at("/data/changes/0/missing"), &json!(["principal.tags.department"]));
-    assert_eq!(unknown.at("/data/summary/newly_denied"), 0, "{}", unknown.text);
 }

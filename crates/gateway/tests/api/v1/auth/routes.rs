@@ -1,9 +1,6 @@
 //! The routes of the OpenAPI document, and the scope that each of them asks for.
 
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::gateway;
+use crate::prelude::*;
 
 /// Every route as the OpenAPI document has it.
 pub(super) fn templates() -> Vec<(Method, String)> {

@@ -1,13 +1,6 @@
 //! A gateway that trusts a real OpenID provider.
 
-use portcullis_testkit::{Answer, Builder, Gateway, Oidc, Wanted};
-use reqwest::Method;
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::{ENOUGH, words},
-};
+use crate::prelude::*;
 
 /// Audience that JWTs have to be for.
 pub(super) const AUDIENCE: &str = "https://gateway.acme.example";

@@ -1,16 +1,11 @@
 //! Attacks on connects (docs/threat-model.md, "OAuth towards providers").
 
-use std::{collections::BTreeMap, time::Duration};
-
-use portcullis_testkit::{Habits, Saas};
-use serde_json::{Value, json};
-use tokio::time::Instant;
-
 use super::{USER, come_back, connect, finding, scene, text};
-use crate::given::{ALL_SCOPES, ENOUGH, items};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
+async fn states_and_codes_are_good_for_who_began_and_once() {
+    // A victim who consents to an attackers link gives nothing away.
     let scene = scene(Habits::default()).await;
     let gateway = &scene.gateway;
     let victim = &scene.who;
@@ -33,12 +28,8 @@ async fn a_victim_who_consents_to_an_attackers_link_gives_nothing_away() {
     let third = connect(gateway, &colleague, "saas", &json!({ "confirm": code })).await;
     assert_eq!(third.status, 400, "not even a colleague of the attacker");
     assert_eq!(scene.saas.calls().len(), 0);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_state_is_good_for_one_callback_and_a_code_for_its_own_attempt() {
-    let scene = scene(Habits::default()).await;
-    let gateway = &scene.gateway;
+    // A state is good for one callback and a code for its own attempt.
     let who = &scene.who;
     let begun = scene.connect(who, &json!({})).await;
     let back = scene.consent(&begun, "octocat").await;
@@ -178,9 +169,7 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
             }
         });
 
-        let answer = scene.connect(&scene.who, &json!({})).await;
-
-        assert_eq!(answer.refusal(), (502, "upstream_error"), "{what}");
+        has!("{what}"; scene.connect(&scene.who, &json!({})).await, 502 "upstream_error");
     }
 }
 

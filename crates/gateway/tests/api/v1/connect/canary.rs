@@ -1,20 +1,11 @@
 //! Credentials stay where they are sealed: after a full run with everything that can go wrong,
 //! nothing that was written or told holds one.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
-
-use portcullis_testkit::{Answer, CLIENT_SECRET, Gateway, Habits, McpServer, Saas, tool};
+use portcullis_testkit::{CLIENT_SECRET, tool};
 use reqwest::StatusCode;
-use serde_json::json;
 
 use super::{USER, code_on, come_back, connect, delete, text};
-use crate::{
-    gateway,
-    given::{ALL_SCOPES, ENOUGH, members},
-};
+use crate::prelude::*;
 
 const KEY: &str = "canary-key-8e1f0c2a7b";
 const WORSE: &str = "canary-worse-55d0e4c1";

@@ -1,14 +1,10 @@
 //! Discovery of the authorization server from the MCP server, and of the gateway's client there;
 //! `GET /oauth/client-metadata.json`.
 
-use std::collections::BTreeMap;
-
-use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET, Habits, Saas};
-use reqwest::Method;
-use serde_json::{Value, json};
+use portcullis_testkit::{CLIENT_ID, CLIENT_SECRET};
 
 use super::{UNKNOWN, attacks::documents, finding, text};
-use crate::{gateway, given::run};
+use crate::prelude::*;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway_registers() {
@@ -44,8 +40,7 @@ async fn the_servers_challenge_leads_to_its_authorization_server_and_the_gateway
     assert!(url.contains("scope=read") && url.contains(CLIENT_ID), "{url}");
     let asked = scene.saas.token_requests();
     assert_eq!(asked[0]["resource"], format!("{origin}/mcp"), "{asked:?}");
-    let call = scene.whoami(&scene.who).await;
-    assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+    has!(scene.whoami(&scene.who).await, "/result/account": "octocat");
     // Without its name in the callback, what this server sends is not believed (RFC 9207).
     scene.saas.change(|habits| habits.iss = None);
     let shown = scene.page("octocat").await;
@@ -72,8 +67,7 @@ async fn check_looks_for_who_authorizes() {
     assert_eq!(lost.status.code(), Some(1));
     let told = String::from_utf8_lossy(&lost.stdout);
     assert!(told.contains("found: error") && told.contains("metadata"), "{told}");
-    assert_eq!(found["providers"][0]["status"], "pending", "{found}");
-    assert_eq!(found["providers"][0]["waits_for"], "person", "{found}");
+    has!(found, "/providers/0/status": "pending", "/providers/0/waits_for": "person");
 }
 
 #[tokio::test(flavor = "multi_thread")]

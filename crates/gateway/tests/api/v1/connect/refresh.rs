@@ -1,12 +1,7 @@
 //! New credentials: ahead of time, at a wish, and when the provider refuses the old ones.
 
-use std::time::Duration;
-
-use portcullis_testkit::{Answer, Builder, Habits, eventually};
-use serde_json::json;
-
 use super::{Scene, scene, scene_with, text, types};
-use crate::given::{ENOUGH, until};
+use crate::prelude::*;
 
 async fn refresh(scene: &Scene, id: &str) -> Answer {
     scene.gateway.post(&scene.who, &format!("/v1/providers/{id}/refresh"), "{}").await
@@ -25,8 +20,7 @@ async fn credentials_are_renewed_before_they_end_and_calls_never_notice() {
     let id = text(&done, "/data/id");
 
     eventually("a second renewal", async || {
-        let call = scene.whoami(who).await;
-        assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
+        has!(scene.whoami(who).await, "/result/account": "octocat");
         (renewals(&scene) >= 2).then_some(())
     })
     .await;
@@ -48,7 +42,7 @@ async fn many_wishes_are_one_request_upstream() {
     let id = text(&done, "/data/id");
 
     let answers = (0..12).map(|_| refresh(&scene, &id));
-    let answers = futures_util::future::join_all(answers).await;
+    let answers = join_all(answers).await;
 
     for answer in &answers {
         assert_eq!(answer.status, 200, "{}", answer.text);
@@ -66,17 +60,15 @@ async fn a_refused_token_is_renewed_once_and_the_call_is_made() {
     assert_eq!(scene.whoami(who).await.status, 200);
 
     scene.saas.end_access("octocat");
-    let calls = futures_util::future::join_all((0..8).map(|_| scene.whoami(who))).await;
+    let calls = join_all((0..8).map(|_| scene.whoami(who))).await;
 
     for call in &calls {
         assert_eq!(call.at("/result/account"), "octocat", "{}", call.text);
     }
     assert_eq!((renewals(&scene), scene.saas.calls().len()), (1, 9), "one renewal, no call twice");
     scene.saas.end_all("octocat");
-    let lost = scene.whoami(who).await;
-    assert_eq!(lost.refusal(), (409, "provider_auth_required"));
-    assert_eq!(lost.at("/error/details/provider_id"), &json!(id));
-    assert_eq!(lost.at("/error/details/executed"), "no");
+    has!(scene.whoami(who).await, 409 "provider_auth_required", "/error/details/provider_id": id,
+        "/error/details/executed": "no");
     let asked = renewals(&scene);
     let still = scene.whoami(who).await;
     assert_eq!((still.code(), renewals(&scene)), ("provider_auth_required", asked));
@@ -102,13 +94,12 @@ async fn a_provider_that_is_down_is_asked_again_and_heals() {
     scene.saas.change(|habits| habits.token_status = Some(503));
     let record = || scene.gateway.get(who, &path);
     let broken = until(record, |it| it.at("/data/status") == "error").await;
-    let call = scene.whoami(who).await;
+    has!(scene.whoami(who).await, 502 "upstream_error");
     scene.saas.change(|habits| habits.token_status = None);
     let healed = until(record, |it| it.at("/data/status") == "connected").await;
 
     assert!(broken.at("/data/last_error").is_string(), "{}", broken.text);
-    assert_eq!(call.refusal(), (502, "upstream_error"), "{}", call.text);
-    assert_eq!(healed.at("/data/last_error"), &serde_json::Value::Null);
+    assert_eq!(healed.at("/data/last_error"), &Value::Null);
     assert_eq!(scene.whoami(who).await.status, 200);
 }
 
@@ -119,8 +110,7 @@ async fn without_a_refresh_token_there_is_nothing_to_refresh_with() {
 
     let answer = refresh(&scene, &text(&done, "/data/id")).await;
 
-    assert_eq!(answer.refusal(), (409, "not_refreshable"));
-    assert_eq!(answer.at("/error/details/auth_type"), "oauth2");
+    has!(answer, 409 "not_refreshable", "/error/details/auth_type": "oauth2");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -156,15 +146,14 @@ async fn a_token_endpoint_that_hangs_takes_no_place_from_another_org() {
             scene.whoami(&scene.who).await.ok();
         }
     };
-    let waits = tokio::time::timeout(Duration::from_millis(5_500), waits);
+    let waits = timeout(Duration::from_millis(5_500), waits);
     assert!(waits.await.is_err(), "it waits for new credentials by now");
     let mut answers = Vec::new();
     for _ in 0..10 {
         answers.push(scene.gateway.invoke(&other, "sample:list_items", json!({})).await);
     }
-    let second = scene.whoami(&scene.who).await;
+    has!(scene.whoami(&scene.who).await, "/error/details/reason": "overloaded");
 
     assert!(answers.iter().all(|answer| answer.status == 200), "{answers:?}");
     // One call of this org waits already, though its caller has gone.
-    assert_eq!(second.at("/error/details/reason"), "overloaded", "{}", second.text);
 }

@@ -1,21 +1,11 @@
 //! Exports that do not end well: restarts, other nodes, full disks, time.
 
-use std::fs;
-
-use portcullis_core::{
-    clock::Timestamp,
-    id::{ExportId, OrgId},
-};
+use portcullis_core::id::{ExportId, OrgId};
 use portcullis_store::{ExportBegan, ExportQuota, NewExport, Store};
-use portcullis_testkit::{Answer, Builder, Gateway, Principal, unsignalled};
-use serde_json::{Value, json};
-use tokio::task::JoinSet;
+use portcullis_testkit::unsignalled;
 
 use super::{ask, content, export, start};
-use crate::{
-    given::{ALL_SCOPES, ENOUGH, items, now, serve, store, until},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 fn new(who: &Principal, node: &str, number: u32, created: Timestamp) -> NewExport {
     NewExport {
@@ -58,7 +48,8 @@ async fn status(gateway: &Gateway, who: &Principal, id: &ExportId) -> (u16, Valu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_crash_left_behind_has_failed_and_is_cleared_away() {
+async fn what_a_crash_or_a_day_left_behind_is_cleared_away() {
+    // What a crash left behind has failed and is cleared away.
     let (mut gateway, who) = start();
     let open = store(&gateway).await;
     let [half, whole] = pending(&open, &who, "node-1", 2).await[..] else { panic!("two") };
@@ -76,12 +67,31 @@ async fn what_a_crash_left_behind_has_failed_and_is_cleared_away() {
         assert_eq!((answered, &data["status"]), (200, &json!("failed")), "{data}");
         assert!(data["error"].as_str().unwrap().contains("restarted"), "{data}");
         assert_eq!((&data["file"], &data["sha256"]), (&Value::Null, &Value::Null));
-        let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
-        assert_eq!(file.refusal(), (404, "not_found"));
+        has!(gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await, 404 "not_found");
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     let next = export(&gateway, &who, &json!({})).await;
     content(&gateway, &who, &next).await;
+
+    // After a day an export is gone with its file.
+    let open = store(&gateway).await;
+    let who = tenant(&gateway);
+    let org: OrgId = who.org.parse().unwrap();
+    let old = new(&who, "node-1", 7, now(&gateway).await.plus_seconds(-86_400));
+    assert!(open.create_export(&old, MANY).await.unwrap() == ExportBegan::Begun);
+    assert!(open.finish_export(org, old.id, r#"{"events":0}"#, 0).await.unwrap());
+    open.close().await;
+    let path = gateway.folder().join(format!("exports/{}.csv", old.id));
+    fs::write(&path, "old").unwrap();
+    let young = export(&gateway, &who, &json!({})).await;
+
+    assert_eq!(status(&gateway, &who, &old.id).await.0, 404);
+    has!(gateway.get(&who, &format!("/v1/audit/exports/{}/file", old.id)).await, 404);
+    gateway.stop();
+    gateway.start();
+
+    assert!(!path.exists());
+    content(&gateway, &who, &young).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,31 +107,7 @@ async fn a_file_on_another_node_is_said_to_be_there() {
     let file = gateway.get(&who, &format!("/v1/audit/exports/{id}/file")).await;
 
     assert_eq!((answered, &data["status"]), (200, &json!("ready")));
-    assert_eq!(file.refusal(), (503, "unavailable"));
-    assert_eq!(file.at("/error/details/reason"), "file_elsewhere");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn after_a_day_an_export_is_gone_with_its_file() {
-    let (mut gateway, who) = start();
-    let open = store(&gateway).await;
-    let org: OrgId = who.org.parse().unwrap();
-    let old = new(&who, "node-1", 7, now(&gateway).await.plus_seconds(-86_400));
-    assert!(open.create_export(&old, MANY).await.unwrap() == ExportBegan::Begun);
-    assert!(open.finish_export(org, old.id, r#"{"events":0}"#, 0).await.unwrap());
-    open.close().await;
-    let path = gateway.folder().join(format!("exports/{}.csv", old.id));
-    fs::write(&path, "old").unwrap();
-    let young = export(&gateway, &who, &json!({})).await;
-
-    assert_eq!(status(&gateway, &who, &old.id).await.0, 404);
-    let file = gateway.get(&who, &format!("/v1/audit/exports/{}/file", old.id)).await;
-    assert_eq!(file.status, 404);
-    gateway.stop();
-    gateway.start();
-
-    assert!(!path.exists());
-    content(&gateway, &who, &young).await;
+    has!(file, 503 "unavailable", "/error/details/reason": "file_elsewhere");
 }
 
 /// Calls that go on until the set is dropped.
@@ -155,8 +141,7 @@ async fn an_export_makes_way_for_calls_says_how_far_it_is_and_ends_with_its_node
     let progress = under_way.at("/data/progress");
     assert!(progress["total"].as_i64() >= Some(8_000), "{progress}");
     assert!(progress["percent"].as_i64() < Some(100), "{progress}");
-    let early = gateway.get(&who, &format!("{path}/file")).await;
-    assert_eq!(early.refusal(), (404, "not_found"));
+    has!(gateway.get(&who, &format!("{path}/file")).await, 404 "not_found");
     drop(calls);
     gateway.stop();
     gateway.start();
@@ -200,7 +185,7 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
 
     let failed = export(&gateway, &who, &body).await;
     let small = json!({"format": "csv", "filters": {"type": ["mcp.invocation"]}});
-    let beside = export(&gateway, &who, &small).await;
+    has!(export(&gateway, &who, &small).await, "/data/status": "ready");
     super::call(&gateway, &who).await;
     gateway.allow_writes();
     let after = export(&gateway, &who, &body).await;
@@ -209,7 +194,6 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     let error = failed.at("/data/error").as_str().unwrap();
     assert!(error.starts_with("The file could not be written: "), "{error}");
     assert_eq!((failed.at("/data/file"), failed.at("/data/sha256")), (&Value::Null, &Value::Null));
-    assert_eq!(beside.at("/data/status"), "ready", "{}", beside.text);
     content(&gateway, &who, &after).await;
     let id = failed.at("/data/id").as_str().unwrap();
     for left in fs::read_dir(gateway.folder().join("exports")).unwrap() {
@@ -223,7 +207,7 @@ async fn a_disk_without_room_fails_the_export_and_nothing_else() {
 /// A gateway with these limits of exports.
 fn limited(limits: &str) -> (Gateway, Principal) {
     let config = format!("[audit.exports]\n{limits}");
-    serve(crate::gateway().config(&config).sample())
+    serve(gateway().config(&config).sample())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,9 +220,8 @@ async fn an_org_that_has_its_exports_is_told_when_there_is_room_again() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!(refused.refusal(), (429, "rate_limited"));
-    assert_eq!(refused.at("/error/details/resource"), "export_files");
-    assert_eq!(refused.at("/error/details/limit"), 2);
+    has!(refused, 429 "rate_limited", "/error/details/resource": "export_files",
+        "/error/details/limit": 2);
     assert!(refused.at("/error/details/retry_after").as_i64().unwrap() > 80_000);
     let other = gateway.service(&gateway.org("other", &ENOUGH), ALL_SCOPES);
     let ready = export(&gateway, &other, &json!({})).await;
@@ -262,8 +245,7 @@ async fn exports_are_refused_and_calls_are_not_while_little_is_free() {
 
     let refused = ask(&gateway, &who, &json!({})).await;
 
-    assert_eq!(refused.refusal(), (503, "unavailable"), "{}", refused.text);
-    assert_eq!(refused.at("/error/details/reason"), "space");
+    has!(refused, 503 "unavailable", "/error/details/reason": "space");
     let call = json!({"title": "a", "text": "b"});
     assert_eq!(gateway.invoke(&who, "sample:create_note", call).await.status, 200);
 }

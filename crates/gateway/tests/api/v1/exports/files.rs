@@ -2,18 +2,13 @@
 
 use std::{
     io::{Read as _, Write as _},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use portcullis_testkit::{Gateway, Principal};
-use reqwest::{Method, Response};
-use serde_json::json;
+use reqwest::Response;
 
 use super::{content, export, sha256, start};
-use crate::{
-    given::{ALL_SCOPES, ENOUGH, assert_framed},
-    planted::plant,
-};
+use crate::{planted::plant, prelude::*};
 
 async fn fetch(
     gateway: &Gateway,
@@ -103,8 +98,21 @@ async fn a_file_comes_whole_in_part_or_compressed_and_is_always_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_is_for_the_org_and_those_who_may_export() {
+async fn a_file_is_for_the_org_and_nobody_else_on_the_machine() {
+    // No file of an export can be read by others on the machine.
+    use std::os::unix::fs::PermissionsExt as _;
     let (gateway, who) = start();
+    export(&gateway, &who, &json!({})).await;
+
+    let folder = gateway.folder().join("exports");
+
+    let bits = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(bits(folder.clone()), 0o700);
+    let kept: Vec<_> = fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(kept.len(), 1);
+    assert_eq!(bits(kept[0].clone()), 0o600);
+
+    // A file is for the org and those who may export.
     let made = export(&gateway, &who, &json!({})).await;
     let file = made.at("/data/file").as_str().unwrap().to_owned();
     let status = file.strip_suffix("/file").unwrap().to_owned();
@@ -118,24 +126,8 @@ async fn a_file_is_for_the_org_and_those_who_may_export() {
 
             assert_eq!(answer.status, wanted, "{path}: {}", answer.text);
         }
-        let nobody = gateway.send(gateway.request(Method::GET, path)).await;
-        assert_eq!(nobody.refusal(), (401, "missing_token"));
+        has!(gateway.send(gateway.request(Method::GET, path)).await, 401 "missing_token");
         let token = format!("{path}?access_token={}", who.token);
         assert_eq!(gateway.get(&who, &token).await.status, 400);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn no_file_of_an_export_can_be_read_by_others_on_the_machine() {
-    use std::os::unix::fs::PermissionsExt as _;
-    let (gateway, who) = start();
-    export(&gateway, &who, &json!({})).await;
-
-    let folder = gateway.folder().join("exports");
-
-    let mode = |path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(folder.clone()), 0o700);
-    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|it| it.unwrap().path()).collect();
-    assert_eq!(files.len(), 1);
-    assert_eq!(mode(files[0].clone()), 0o600);
 }

@@ -1,18 +1,14 @@
 //! Contents of the files: evidence that verifies, tables that run nothing, events that a SIEM
 //! understands.
 
-use std::collections::BTreeSet;
-
 use portcullis_core::audit::{
     export::{Report, Verifier},
     note::VerifierKey,
 };
 use portcullis_testkit::ocsf_faults;
-use reqwest::Method;
-use serde_json::{Value, json};
 
 use super::{content, export, start};
-use crate::{gateway, given::serve, planted::plant};
+use crate::{planted::plant, prelude::*};
 
 fn lines(file: &str) -> Vec<Value> {
     file.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -31,7 +27,8 @@ fn verified(file: &str) -> Report {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_complete_file_verifies_and_without_one_line_it_does_not() {
+async fn a_complete_file_a_filtered_one_and_payloads_verify() {
+    // A complete file verifies and without one line it does not.
     let (gateway, who) = start();
     plant(&gateway, &who, 450).await;
 
@@ -44,8 +41,7 @@ async fn a_complete_file_verifies_and_without_one_line_it_does_not() {
     assert_eq!((&all[0]["kind"], &all[0]["complete"]), (&json!("manifest"), &json!(true)));
     assert_eq!(all.last().unwrap()["kind"], "checkpoint");
     for (sequence, line) in all[1..all.len() - 1].iter().enumerate() {
-        assert_eq!(line["kind"], "event");
-        assert_eq!(line["event"]["sequence"], sequence);
+        has!(line, "/kind": "event", "/event/sequence": sequence);
         assert!(line["event"]["integrity"].get("salts").is_none());
         assert!(line["event"]["detached"].get("input").is_none());
     }
@@ -54,10 +50,35 @@ async fn a_complete_file_verifies_and_without_one_line_it_does_not() {
     let mut shorter = file.lines().enumerate().filter(|(at, _)| *at != 7);
     let read = shorter.try_for_each(|(_, line)| verifier.line(line.as_bytes()));
     assert!(read.and_then(|()| verifier.finish()).is_err());
+
+    // Each event of a filtered file has a proof if that is asked for.
+    plant(&gateway, &who, 300).await;
+    let filters = json!({"type": ["mcp.invocation", "token.revoked"]});
+
+    let with = json!({"filters": filters, "include": ["proofs"]});
+    let with = content(&gateway, &who, &export(&gateway, &who, &with).await).await;
+    let without = export(&gateway, &who, &json!({"filters": filters})).await;
+    let without = content(&gateway, &who, &without).await;
+
+    let report = verified(&with);
+    assert!(!report.complete && report.events >= 30, "{report:?}");
+    assert!(lines(&without).iter().all(|line| line.get("proof").is_none()));
+    assert_eq!(lines(&without).len(), lines(&with).len());
+
+    // Payloads come with the salts that open their commitments.
+    plant(&gateway, &who, 20).await;
+
+    let made = export(&gateway, &who, &json!({"include": ["payloads"]})).await;
+
+    let file = content(&gateway, &who, &made).await;
+    let report = verified(&file);
+    assert!(report.values_proven > 0 && report.values_unproven == 0, "{report:?}");
+    assert!(file.contains("\"input\":\"a payload\""));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_range_within_the_log_is_complete_too() {
+async fn a_range_is_complete_and_nothing_in_a_table_runs() {
+    // A range within the log is complete too.
     let (gateway, who) = start();
     let early = plant(&gateway, &who, 30).await;
     gateway.get(&who, "/v1/audit/events").await;
@@ -78,41 +99,8 @@ async fn a_range_within_the_log_is_complete_too() {
     for (ids, there) in [(early, false), (within, true), (late, false)] {
         assert!(ids.iter().all(|id| events.contains(id.as_str()) == there));
     }
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn each_event_of_a_filtered_file_has_a_proof_if_that_is_asked_for() {
-    let (gateway, who) = start();
-    plant(&gateway, &who, 300).await;
-    let filters = json!({"type": ["mcp.invocation", "token.revoked"]});
-
-    let with = json!({"filters": filters, "include": ["proofs"]});
-    let with = content(&gateway, &who, &export(&gateway, &who, &with).await).await;
-    let without = export(&gateway, &who, &json!({"filters": filters})).await;
-    let without = content(&gateway, &who, &without).await;
-
-    let report = verified(&with);
-    assert!(!report.complete && report.events >= 30, "{report:?}");
-    assert!(lines(&without).iter().all(|line| line.get("proof").is_none()));
-    assert_eq!(lines(&without).len(), lines(&with).len());
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn payloads_come_with_the_salts_that_open_their_commitments() {
-    let (gateway, who) = start();
-    plant(&gateway, &who, 20).await;
-
-    let made = export(&gateway, &who, &json!({"include": ["payloads"]})).await;
-
-    let file = content(&gateway, &who, &made).await;
-    let report = verified(&file);
-    assert!(report.values_proven > 0 && report.values_unproven == 0, "{report:?}");
-    assert!(file.contains("\"input\":\"a payload\""));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_has_its_columns_and_nothing_in_it_runs() {
-    let (gateway, who) = serve(gateway().sample());
+    // A table has its columns and nothing in it runs.
     plant(&gateway, &who, 60).await;
 
     let made = export(&gateway, &who, &json!({"format": "csv"})).await;
@@ -136,8 +124,7 @@ async fn a_table_has_its_columns_and_nothing_in_it_runs() {
     let file = gateway.request(Method::GET, path).bearer_auth(&who.token).send().await.unwrap();
     let file = file.bytes().await.unwrap();
     assert!(file.starts_with(b"\xef\xbb\xbfsequence,"));
-    assert_eq!(marked.at("/data/bytes"), file.len());
-    assert_eq!(marked.at("/data/include"), &json!(["bom"]));
+    has!(marked, "/data/bytes": file.len(), "/data/include": ["bom"]);
 }
 
 /// RFC 4180, read by hand: a reader other than the writer's.
@@ -168,8 +155,32 @@ fn parsed(file: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_line_for_a_siem_has_what_ocsf_demands_of_its_class() {
+async fn a_siem_is_told_of_each_call_and_every_line_has_what_ocsf_demands() {
+    // A call is told to a siem with its tool its policy and its caller.
     let (gateway, who) = start();
+    super::call(&gateway, &who).await;
+
+    let body = json!({"format": "ocsf", "filters": {"type": "mcp.invocation"}});
+    let made = export(&gateway, &who, &body).await;
+
+    let line = lines(&content(&gateway, &who, &made).await).remove(0);
+    let text = |pointer: &str| line.pointer(pointer).unwrap_or(&Value::Null).clone();
+    assert_eq!(text("/api/operation"), "sample:create_note");
+    assert_eq!(text("/activity_name"), "Invoke");
+    assert_eq!(text("/actor/user/uid"), who.id.as_str());
+    assert_eq!(text("/actor/session/uid"), who.token_id.as_str());
+    assert_eq!(text("/src_endpoint/ip"), "127.0.0.1");
+    assert_eq!(text("/policy/name"), "permit-all");
+    assert_eq!(text("/authorizations/0/decision"), "allow");
+    assert_eq!(text("/metadata/tenant_uid"), who.org.as_str());
+    let listed = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
+    let event = listed.at("/data/items/0");
+    assert_eq!(text("/metadata/uid"), event["id"]);
+    assert_eq!(text("/metadata/sequence"), event["sequence"]);
+    assert_eq!(text("/attestation_list/0/fingerprint/value"), event["integrity"]["leaf_hash"]);
+    assert_eq!(text("/attestation_list/0/chain_uid"), event["integrity"]["log"]);
+
+    // Every line for a siem has what ocsf demands of its class.
     super::call(&gateway, &who).await;
     gateway.invoke(&who, "sample:nothing", json!({})).await;
     plant(&gateway, &who, 340).await;
@@ -197,30 +208,4 @@ async fn every_line_for_a_siem_has_what_ocsf_demands_of_its_class() {
             assert!(seen.contains(&(name, *value)), "{name} {value} in {seen:?}");
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_is_told_to_a_siem_with_its_tool_its_policy_and_its_caller() {
-    let (gateway, who) = start();
-    super::call(&gateway, &who).await;
-
-    let body = json!({"format": "ocsf", "filters": {"type": "mcp.invocation"}});
-    let made = export(&gateway, &who, &body).await;
-
-    let line = lines(&content(&gateway, &who, &made).await).remove(0);
-    let text = |pointer: &str| line.pointer(pointer).unwrap_or(&Value::Null).clone();
-    assert_eq!(text("/api/operation"), "sample:create_note");
-    assert_eq!(text("/activity_name"), "Invoke");
-    assert_eq!(text("/actor/user/uid"), who.id.as_str());
-    assert_eq!(text("/actor/session/uid"), who.token_id.as_str());
-    assert_eq!(text("/src_endpoint/ip"), "127.0.0.1");
-    assert_eq!(text("/policy/name"), "permit-all");
-    assert_eq!(text("/authorizations/0/decision"), "allow");
-    assert_eq!(text("/metadata/tenant_uid"), who.org.as_str());
-    let listed = gateway.get(&who, "/v1/audit/events?type=mcp.invocation").await;
-    let event = listed.at("/data/items/0");
-    assert_eq!(text("/metadata/uid"), event["id"]);
-    assert_eq!(text("/metadata/sequence"), event["sequence"]);
-    assert_eq!(text("/attestation_list/0/fingerprint/value"), event["integrity"]["leaf_hash"]);
-    assert_eq!(text("/attestation_list/0/chain_uid"), event["integrity"]["log"]);
 }

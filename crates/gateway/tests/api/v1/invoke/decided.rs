@@ -1,9 +1,6 @@
 //! Endings with a decision and without an upstream call.
 
-use portcullis_testkit::Script;
-use serde_json::json;
-
-use crate::scene::{DENIED, Ending, OVERLOADED, SUCCESS, scene_with, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("open") permit (principal, action == Mcp::Action::"up:open", resource);
@@ -43,13 +40,11 @@ async fn a_denial_names_its_policy_and_touches_nothing() {
         let answer = scene.invoke(tool, input).await;
 
         let event = scene.check(&answer, DENIED).await;
-        assert_eq!(answer.at("/governance/policy"), policy, "{}", answer.text);
-        assert_eq!(answer.at("/governance/dlp_result"), "passed", "{}", answer.text);
-        assert_eq!(answer.at("/error/details/policy"), policy, "{}", answer.text);
+        has!(answer, "/governance/policy": policy, "/governance/dlp_result": "passed",
+            "/error/details/policy": policy);
         let told = answer.at("/error/details/reason").as_str().expect("a reason");
         assert!(told.contains(reason) && !told.is_empty(), "{told}");
-        assert_eq!(event["governance"]["reason"], told);
-        assert_eq!(event["target"]["id"], format!("up:{tool}"));
+        has!(event, "/governance/reason": told, "/target/id": format!("up:{tool}"));
         assert!(event["governance"]["policy_set"].is_string(), "{event}");
     }
     assert!(scene.upstream.calls().is_empty());

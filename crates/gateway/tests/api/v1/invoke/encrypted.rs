@@ -2,27 +2,12 @@
 
 use std::{
     net::SocketAddr,
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::atomic::{AtomicUsize, Ordering},
 };
 
-use portcullis_testkit::{Hostile, Script};
-use serde_json::json;
-use tokio::{
-    io::copy_bidirectional,
-    net::{TcpListener, TcpStream},
-    task::JoinSet,
-};
+use tokio::{io::copy_bidirectional, net::TcpListener};
 
-use crate::{
-    authority::Authority,
-    gateway,
-    given::serve_as,
-    scene::{SUCCESS, check, tool},
-};
+use crate::{authority::Authority, prelude::*};
 
 /// A port under TLS before a server that has none.
 struct Front {

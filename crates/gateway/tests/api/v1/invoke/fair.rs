@@ -3,17 +3,10 @@
 use std::cell::Cell;
 
 use axum::{Router, routing::post};
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, Builder, Principal, Script};
-use reqwest::Method;
-use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use crate::{
-    given::{ENOUGH, count},
-    scene::{Ending, OVERLOADED, SUCCESS, Scene, check, scene, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// Input that makes the tool fail.
 const POISON: &str = "poison";
@@ -161,7 +154,8 @@ async fn a_detector_that_hangs_takes_no_place_from_another_org() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_scan_that_takes_long_lets_others_have_their_turn() {
+async fn scans_and_large_calls_of_one_org_hold_up_no_other() {
+    // A scan that takes long lets others have their turn.
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let other = other(&scene, "other");
     // Names without a value that could be a secret: looked at, and never found.
@@ -184,22 +178,8 @@ async fn a_scan_that_takes_long_lets_others_have_their_turn() {
 
     assert_eq!(costly.status, 200, "{:.200}", costly.text);
     assert!(answered >= 3, "{answered} calls of another org were answered meanwhile");
-}
 
-/// Texts of a large call: almost as many values and bytes as a body may have.
-const TEXTS: usize = 15_000;
-
-fn large() -> String {
-    let text = "\"a sentence of the list, which is as long as the next one\"";
-    let texts = vec![text; TEXTS].join(",");
-    format!("{{\"input\":{{\"texts\":[{texts}]}}}}")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
-    let tools = vec![tool("echo", Script::Echo)];
-    let scene = scene(tools).await;
-    let other = other(&scene, "other");
+    // Large calls of one org hold up neither small ones nor health.
     let body = large();
     let ended = Cell::new(false);
     let flood = async {
@@ -225,4 +205,13 @@ async fn large_calls_of_one_org_hold_up_neither_small_ones_nor_health() {
         assert_eq!((answer.status.as_u16(), length), (200, Some(TEXTS)), "{:.200}", answer.text);
     }
     assert!(answered >= 6, "{answered} small calls were answered before six large ones");
+}
+
+/// Texts of a large call: almost as many values and bytes as a body may have.
+const TEXTS: usize = 15_000;
+
+fn large() -> String {
+    let text = "\"a sentence of the list, which is as long as the next one\"";
+    let texts = vec![text; TEXTS].join(",");
+    format!("{{\"input\":{{\"texts\":[{texts}]}}}}")
 }

@@ -1,14 +1,7 @@
 //! Forms that a server of the older era presents while a call runs: refused by default, answered with
 //! their own defaults where the operator says so.
 
-use portcullis_testkit::{Answer, Gateway, McpServer, Principal, eventually};
-use serde_json::{Value, json};
-
-use crate::{
-    gateway,
-    given::serve_as,
-    scene::{Ending, FAILED, SUCCESS, check},
-};
+use crate::prelude::*;
 
 struct Presented {
     upstream: McpServer,
@@ -79,7 +72,8 @@ async fn by_default_no_form_is_answered_and_who_insists_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_is_answered_with_its_own_defaults_where_the_operator_says_so() {
+async fn a_form_is_answered_with_its_own_defaults_so_many_times_where_the_operator_says_so() {
+    // A form is answered with its own defaults where the operator says so.
     let scene = Presented::with("forms = \"defaults\"").await;
 
     let input = json!({"forms": [good(), good()], "name": "of the caller"});
@@ -94,6 +88,13 @@ async fn a_form_is_answered_with_its_own_defaults_where_the_operator_says_so() {
     assert_eq!(answer.at("/result/replies/1/result"), &expected, "{}", answer.text);
     assert_eq!(event["detached"]["forms"], json!({"accepted": 2, "refused": 0}));
     assert!(event["commitments"]["forms"].is_string(), "{event}");
+
+    // A call has so many forms answered and no more.
+    let few = scene.call(json!({"forms": vec![good(); 8]})).await;
+    let many = scene.call(json!({"forms": vec![good(); 9]})).await;
+
+    has!(scene.check(&few, SUCCESS).await, "/detached/forms": {"accepted": 8, "refused": 0});
+    has!(scene.check(&many, FAILED).await, "/detached/forms": {"accepted": 8, "refused": 1});
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -128,17 +129,4 @@ async fn a_form_that_needs_a_person_ends_its_call() {
         let reply = scene.replies().into_iter().rfind(|reply| reply["id"] == 1).expect("a reply");
         assert_eq!(reply.pointer("/result/action").cloned().unwrap_or_default(), action, "{reply}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_call_has_so_many_forms_answered_and_no_more() {
-    let scene = Presented::with("forms = \"defaults\"").await;
-
-    let few = scene.call(json!({"forms": vec![good(); 8]})).await;
-    let many = scene.call(json!({"forms": vec![good(); 9]})).await;
-
-    let event = scene.check(&few, SUCCESS).await;
-    assert_eq!(event["detached"]["forms"], json!({"accepted": 8, "refused": 0}));
-    let event = scene.check(&many, FAILED).await;
-    assert_eq!(event["detached"]["forms"], json!({"accepted": 8, "refused": 1}));
 }

@@ -1,16 +1,8 @@
 //! Callers who do not wait for the answer: the call ends all the same, and so does its event.
 
-use std::collections::BTreeSet;
-
 use futures_util::{StreamExt, stream};
-use portcullis_testkit::{Script, eventually};
-use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpStream,
-};
 
-use crate::scene::{Scene, list, scene, scene_under, tool};
+use crate::prelude::*;
 
 /// Sends an invocation over a connection of its own, which it gives.
 async fn send(scene: &Scene, tool: &str, input: &Value) -> TcpStream {
@@ -41,7 +33,8 @@ async fn events(scene: &Scene, wanted: usize) -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
+async fn a_caller_who_hangs_up_in_the_middle_leaves_one_event() {
+    // A caller who hangs up in the middle stops nothing.
     let result = json!({"content": []}).to_string();
     let scene = scene(vec![tool("slow", Script::Held(result)), tool("echo", Script::Echo)]).await;
     let connection = send(&scene, "slow", &json!({})).await;
@@ -53,16 +46,13 @@ async fn a_caller_who_hangs_up_in_the_middle_stops_nothing() {
     scene.invoke("echo", json!({})).await;
     scene.upstream.release();
 
-    let events = events(&scene, 2).await;
-    assert_eq!(events.len(), 2, "{events:#?}");
-    let slow = events.iter().find(|event| event["target"]["id"] == "up:slow").expect("its event");
-    assert_eq!(slow["outcome"]["status"], "success", "{slow}");
-    assert_eq!(slow["outcome"]["executed"], "yes", "{slow}");
-}
+    let both = events(&scene, 2).await;
+    assert_eq!(both.len(), 2, "{both:#?}");
+    let slow = both.iter().find(|event| event["target"]["id"] == "up:slow").expect("its event");
+    has!(slow, "/outcome/status": "success", "/outcome/executed": "yes");
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_hangs_up_within_the_body_leaves_one_event() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    // A caller who hangs up within the body leaves one event.
+    let scene = scene.anew();
     scene.invoke("echo", json!({})).await;
 
     drop(begin(&scene, "echo", r#"{"input":"#, 1000).await);
@@ -70,19 +60,16 @@ async fn a_caller_who_hangs_up_within_the_body_leaves_one_event() {
     reset.set_zero_linger().expect("a connection to be reset");
     drop(reset);
 
-    let events = events(&scene, 3).await;
-    assert_eq!(events.len(), 3, "{events:#?}");
-    for event in &events[1..] {
-        assert_eq!(event["outcome"]["status"], "invalid", "{event}");
-        assert_eq!(event["outcome"]["http_status"], 400, "{event}");
+    let all = events(&scene, 3).await;
+    assert_eq!(all.len(), 3, "{all:#?}");
+    for event in &all[1..] {
+        has!(event, "/outcome/status": "invalid", "/outcome/http_status": 400);
     }
     assert_eq!(scene.upstream.calls().len(), 1);
-}
 
-/// Over HTTP/2 a caller can give up one request and keep the connection.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_who_gives_up_a_stream_within_the_body_leaves_one_event() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    // A caller who gives up a stream within the body leaves one event.
+    // Over HTTP/2 a caller can give up one request and keep the connection.
+    let scene = scene.anew();
     let client = reqwest::Client::builder().no_proxy().http2_prior_knowledge().build();
     let client = client.expect("a client");
     let url = format!("{}/v1/mcps/up:echo/invoke", scene.gateway.url());

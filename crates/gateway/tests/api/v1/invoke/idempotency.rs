@@ -1,17 +1,6 @@
 //! The same request with the same key is one call, whatever happens to it.
 
-use futures_util::future::join_all;
-use portcullis_testkit::{Answer, PostgresDatabase, Principal, Script};
-use serde_json::{Value, json};
-
-use crate::{
-    given::{ENOUGH, items, org_with_time_left, plan, until},
-    scene::{
-        Ending, INVALID, OVERLOADED, SUCCESS, Scene, check, events, giving, list, request_id,
-        scene, scene_under, scene_with, tool,
-    },
-    v1::policies::write,
-};
+use crate::{prelude::*, v1::policies::write};
 
 const REUSED: Ending = Ending { code: "idempotency_key_reused", ..INVALID };
 const UNDER_WAY: Ending =
@@ -49,11 +38,12 @@ fn assert_replayed(again: &Answer, first: &Answer) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
+async fn the_same_request_is_given_the_same_answer_and_costs_no_invocation() {
+    // The same request is given the same answer and reaches no tool.
     let scene = scene(vec![tool("echo", Script::Echo)]).await;
     let input = json!({"b": 12_345_678_901_234_567_890_u64, "a": ["ü"]});
     let first = scene.keyed("a-key", "echo", input.clone()).await;
-    let event = scene.check(&first, SUCCESS).await;
+    has!(scene.check(&first, SUCCESS).await, "/request/idempotent": true);
 
     // Quoted it is the same key, and the order of members is no part of a request.
     let reordered = json!({"a": ["ü"], "b": 12_345_678_901_234_567_890_u64});
@@ -62,17 +52,14 @@ async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
         scene.keyed("\"a-key\"", "echo", reordered).await,
     ];
 
-    assert_eq!(event["request"]["idempotent"], true);
     assert_eq!(scene.upstream.calls().len(), 1);
     let replays = scene.replays().await;
     assert_eq!(replays.len(), 2);
     for (answer, replay) in answers.iter().zip(&replays) {
         assert_replayed(answer, &first);
-        assert_eq!(replay["target"]["id"], first.event_id());
-        assert_eq!(replay["target"]["type"], "audit_event");
-        assert_eq!(replay["actor"]["id"], scene.who.id.as_str());
-        assert_eq!(replay["request"]["id"], request_id(answer).as_str());
-        assert_eq!(replay["request"]["idempotent"], true);
+        has!(replay, "/target/id": first.event_id(), "/target/type": "audit_event",
+            "/actor/id": scene.who.id.as_str(), "/request/id": request_id(answer).as_str(),
+            "/request/idempotent": true);
         let outcome = json!({
             "status": "success", "http_status": 200, "error_code": null, "executed": "no",
         });
@@ -81,10 +68,48 @@ async fn the_same_request_is_given_the_same_answer_and_reaches_no_tool() {
         assert!(called.is_empty(), "{called:?}");
     }
     assert_eq!(list(&scene.gateway, &scene.who, "").await.len(), 1);
+
+    // What is no key is refused and recorded.
+    let scene = scene.anew();
+    let wrong = Ending { code: "invalid_request", ..REUSED };
+    let long = "k".repeat(256);
+
+    for key in ["", "a b", "\"open", long.as_str()] {
+        let answer = scene.keyed(key, "echo", json!({})).await;
+
+        has!(scene.check(&answer, wrong).await, "/request/idempotent": false);
+        assert_eq!(answer.at("/error/details/parameter"), "Idempotency-Key", "{key}");
+    }
+    let twice = scene.request("echo");
+    let twice = twice.header("idempotency-key", "a").header("idempotency-key", "b");
+    let answer = scene.gateway.send(twice.body(r#"{"input":{}}"#)).await;
+    scene.check(&answer, wrong).await;
+    assert!(scene.upstream.calls().is_empty());
+
+    // A replay costs a request and no invocation.
+    let scene = scene.anew();
+    let org = org_with_time_left(&scene.gateway, &plan("5", "1")).await;
+    let who = scene.gateway.service(&org, "mcps:invoke");
+    let call = async |key, n: u32| scene.keyed_of(&who, key, "echo", json!({"n": n})).await;
+    let first = call("k", 1).await.ok();
+
+    let fresh = call("fresh", 1).await;
+    let reused = call("k", 2).await;
+    let again = call("k", 1).await;
+
+    // Beyond the limit only the answer that is there already can be had.
+    for answer in [&fresh, &reused] {
+        assert_eq!(answer.at("/error/details/resource"), "invocations", "{}", answer.text);
+    }
+    assert_replayed(&again, &first);
+    assert_eq!(call("k", 1).await.status, 200);
+    has!(call("k", 1).await, "/error/details/resource": "requests");
+    assert_eq!(scene.upstream.calls().len(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
+async fn another_request_with_the_same_key_is_refused_and_one_that_was_never_made_is_free() {
+    // Another request with the same key is refused and the first named.
     let scene = scene(vec![tool("echo", Script::Echo), tool("other", Script::Echo)]).await;
     let first = scene.keyed("k", "echo", json!({"n": 1})).await;
     let path = "/v1/mcps/up:echo/invoke?view=mcp";
@@ -95,8 +120,7 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
         [scene.keyed("k", "echo", json!({"n": 2})).await, scene.gateway.send(viewed).await];
 
     for answer in &answers {
-        let event = scene.check(answer, REUSED).await;
-        assert_eq!(event["request"]["idempotent"], true);
+        has!(scene.check(answer, REUSED).await, "/request/idempotent": true);
         assert_eq!(answer.at("/error/details/first_request_id"), request_id(&first).as_str());
     }
     assert_eq!(scene.upstream.calls().len(), 1);
@@ -110,26 +134,19 @@ async fn another_request_with_the_same_key_is_refused_and_the_first_named() {
         assert_eq!(answer.header("idempotency-replayed"), "");
     }
     assert_eq!(scene.upstream.calls().len(), 4);
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_key_is_refused_and_recorded() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let refused = Ending { code: "invalid_request", ..REUSED };
-    let long = "k".repeat(256);
+    // A call that never reached its server leaves the key free.
+    let mut scene = scene.anew();
+    scene.upstream.stop();
 
-    for key in ["", "a b", "\"open", long.as_str()] {
-        let answer = scene.keyed(key, "echo", json!({})).await;
+    let first = scene.keyed("k", "echo", json!({})).await;
+    let again = scene.keyed("k", "echo", json!({})).await;
 
-        let event = scene.check(&answer, refused).await;
-        assert_eq!(answer.at("/error/details/parameter"), "Idempotency-Key", "{key}");
-        assert_eq!(event["request"]["idempotent"], false);
+    for answer in [&first, &again] {
+        has!(answer, 502 "upstream_error", "/error/details/executed": "no");
+        assert_eq!(answer.header("idempotency-replayed"), "");
     }
-    let twice = scene.request("echo");
-    let twice = twice.header("idempotency-key", "a").header("idempotency-key", "b");
-    let answer = scene.gateway.send(twice.body(r#"{"input":{}}"#)).await;
-    scene.check(&answer, refused).await;
-    assert!(scene.upstream.calls().is_empty());
+    assert_ne!(first.event_id(), again.event_id());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -218,22 +235,6 @@ async fn a_replay_asks_no_policy_again_but_who_asks() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_never_reached_its_server_leaves_the_key_free() {
-    let mut scene = scene(vec![tool("echo", Script::Echo)]).await;
-    scene.upstream.stop();
-
-    let first = scene.keyed("k", "echo", json!({})).await;
-    let again = scene.keyed("k", "echo", json!({})).await;
-
-    for answer in [&first, &again] {
-        assert_eq!(answer.refusal(), (502, "upstream_error"));
-        assert_eq!(answer.at("/error/details/executed"), "no", "{}", answer.text);
-        assert_eq!(answer.header("idempotency-replayed"), "");
-    }
-    assert_ne!(first.event_id(), again.event_id());
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_call_under_way_is_waited_for() {
     let done = json!({"content": [], "structuredContent": {"done": true}}).to_string();
     let scene = scene(vec![tool("held", Script::Held(done))]).await;
@@ -252,29 +253,6 @@ async fn a_call_under_way_is_waited_for() {
     assert_eq!(answer.at("/error/details/first_request_id"), request_id(&first).as_str());
     scene.check(&other, REUSED).await;
     assert_replayed(&scene.keyed("k", "held", json!({})).await, &first);
-    assert_eq!(scene.upstream.calls().len(), 1);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_replay_costs_a_request_and_no_invocation() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
-    let org = org_with_time_left(&scene.gateway, &plan("5", "1")).await;
-    let who = scene.gateway.service(&org, "mcps:invoke");
-    let call = async |key, n: u32| scene.keyed_of(&who, key, "echo", json!({"n": n})).await;
-    let first = call("k", 1).await.ok();
-
-    let fresh = call("fresh", 1).await;
-    let reused = call("k", 2).await;
-    let again = call("k", 1).await;
-
-    // Beyond the limit only the answer that is there already can be had.
-    for answer in [&fresh, &reused] {
-        assert_eq!(answer.at("/error/details/resource"), "invocations", "{}", answer.text);
-    }
-    assert_replayed(&again, &first);
-    assert_eq!(call("k", 1).await.status, 200);
-    let beyond = call("k", 1).await;
-    assert_eq!(beyond.at("/error/details/resource"), "requests", "{}", beyond.text);
     assert_eq!(scene.upstream.calls().len(), 1);
 }
 

@@ -2,15 +2,7 @@
 
 use std::cell::Cell;
 
-use futures_util::future::join_all;
-use portcullis_testkit::Script;
-use serde_json::json;
-
-use crate::{
-    gateway,
-    given::serve_as,
-    scene::{Ending, FAILED, SUCCESS, TIMED_OUT, check, scene_with, tool},
-};
+use crate::prelude::*;
 
 /// A child that meets every call as `$1` says. It speaks the era of the handshake.
 const CHILD: &str = r#"
@@ -75,8 +67,7 @@ async fn a_provider_in_misery_takes_no_other_down() {
         check(gateway, who, answer, Ending { executed, ..ending }).await;
     }
     // A child that died is started again for the next call.
-    let answer = gateway.invoke(who, "dies:act", json!({})).await;
-    assert_eq!(answer.status, 502, "{}", answer.text);
+    has!(gateway.invoke(who, "dies:act", json!({})).await, 502);
 }
 
 #[tokio::test(flavor = "multi_thread")]

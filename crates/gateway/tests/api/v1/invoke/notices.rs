@@ -1,23 +1,18 @@
 //! Notices by webhook: their signatures, and what they tell of approvals.
 
 use std::{
-    collections::BTreeMap,
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     sync::mpsc,
     thread,
-    time::Duration,
 };
 
 use aws_lc_rs::hmac;
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use portcullis_core::clock::Timestamp;
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 
 use crate::{
     approvals::{approver, decide, pending_approval},
-    scene::{SUCCESS, Scene, scene_with, tool},
+    prelude::*,
 };
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -132,7 +127,8 @@ async fn governed(address: &str, more: &str) -> Scene {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_a_secret_a_notice_has_an_id_and_a_moment() {
+async fn a_notice_without_a_secret_has_an_id_and_an_approval_that_ends_is_told() {
+    // Without a secret a notice has an id and a moment.
     let (address, received) = receiver(&[]);
     let scene = governed(&address, "").await;
 
@@ -144,6 +140,25 @@ async fn without_a_secret_a_notice_has_an_id_and_a_moment() {
     assert!(notice.header("webhook-timestamp").parse::<i64>().is_ok(), "{notice:?}");
     assert_eq!(notice.header("webhook-signature"), "");
     assert_eq!(notice.header("content-type"), "application/json");
+
+    // An approval that ends is told and counted.
+    let answer = scene.invoke("pay", json!({"to": "DE"})).await;
+    next(&received, "approval.requested");
+
+    scene.gateway.admin(&["principal", "disable", &scene.who.id]);
+
+    let ended = next(&received, "approval.expired").message();
+    has!(ended, "/data/id": *answer.at("/error/details/approval/id"), "/data/status": "expired",
+        "/data/input": null);
+    let figures = scene.gateway.metrics().await;
+    for line in [
+        "portcullis_approvals_total{change=\"requested\"} 1",
+        "portcullis_approvals_total{change=\"expired\"} 1",
+        "portcullis_approvals_pending ",
+        "portcullis_approvals_oldest_pending_seconds ",
+    ] {
+        assert!(figures.contains(line), "{line} in:\n{figures}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,41 +201,13 @@ async fn a_request_for_approval_is_told_until_it_arrives_masked_and_signed() {
     let sent: i64 = first.header("webhook-timestamp").parse().unwrap();
     assert!((sent - moment("/timestamp")).abs() < 30, "{first:?}");
     assert_eq!(moment("/data/expires_at") - moment("/data/created_at"), 900);
-    assert_eq!((&data["id"], &data["expires_at"]), (&asked["id"], &asked["expires_at"]));
-    assert_eq!(data["url"], asked["url"]);
-    assert_eq!(data["org_id"], scene.who.org.as_str());
-    assert_eq!((&data["policy"], &data["tool"]), (&json!("payouts"), &json!("up:pay")));
-    assert_eq!(data["reason"], "Finance looks at payouts");
-    assert_eq!((&data["status"], &data["approvers"]), (&json!("pending"), &json!(["finance"])));
-    assert_eq!(data["requester"]["id"], scene.who.id.as_str());
-    assert_eq!(data["input"]["to"], "D[U+200B]E");
+    has!(data, "/id": asked["id"], "/expires_at": asked["expires_at"], "/url": asked["url"],
+        "/org_id": scene.who.org.as_str(), "/policy": "payouts", "/tool": "up:pay",
+        "/reason": "Finance looks at payouts", "/status": "pending", "/approvers": ["finance"],
+        "/requester/id": scene.who.id.as_str(), "/input/to": "D[U+200B]E");
     let found = &data["findings"][0];
     assert_eq!((&found["detector"], &found["path"]), (&json!("credit_card"), &json!("/from")));
     assert!(data["digest"].as_str().unwrap().starts_with("sha256:"), "{data}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn an_approval_that_ends_is_told_and_counted() {
-    let (address, received) = receiver(&[]);
-    let scene = governed(&address, "").await;
-    let answer = scene.invoke("pay", json!({"to": "DE"})).await;
-    next(&received, "approval.requested");
-
-    scene.gateway.admin(&["principal", "disable", &scene.who.id]);
-
-    let ended = next(&received, "approval.expired").message();
-    assert_eq!(ended["data"]["id"], *answer.at("/error/details/approval/id"));
-    assert_eq!(ended["data"]["status"], "expired");
-    assert_eq!(ended["data"]["input"], Value::Null);
-    let figures = scene.gateway.metrics().await;
-    for line in [
-        "portcullis_approvals_total{change=\"requested\"} 1",
-        "portcullis_approvals_total{change=\"expired\"} 1",
-        "portcullis_approvals_pending ",
-        "portcullis_approvals_oldest_pending_seconds ",
-    ] {
-        assert!(figures.contains(line), "{line} in:\n{figures}");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,10 +225,8 @@ async fn a_decision_is_told_with_who_made_it_and_without_the_input() {
 
         let told = next(&received, kind).message();
         let data = &told["data"];
-        assert_eq!((&data["id"], &data["status"]), (&json!(id), &json!(status)));
-        assert_eq!(data["decisions"][0]["by"], admin.id.as_str());
-        assert_eq!(data["decisions"][0]["decision"], vote);
-        assert_eq!(data["input"], Value::Null);
+        has!(data, "/id": id, "/status": status, "/decisions/0/by": admin.id.as_str(),
+            "/decisions/0/decision": vote, "/input": null);
     }
     scene.invoke("pay", json!({"to": "DE"})).await;
     let figures = scene.gateway.metrics().await;

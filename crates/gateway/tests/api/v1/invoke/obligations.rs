@@ -1,10 +1,7 @@
 //! Obligations of policies that do not forbid: rates and notices.
 
-use portcullis_testkit::{Builder, Script};
-use serde_json::json;
-
 use super::notices::{next, receiver};
-use crate::scene::{DENIED, SUCCESS, check, scene_under, scene_with, tool};
+use crate::prelude::*;
 
 const POLICIES: &str = r#"
 @id("all") permit (principal, action, resource);
@@ -25,7 +22,7 @@ async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
 
     let answer = scene.invoke("limited", json!({"n": 11})).await;
 
-    let event = scene.check(&answer, DENIED).await;
+    has!(scene.check(&answer, DENIED).await, "/governance/policy": "twice");
     assert_eq!(answer.at("/error/details/policy"), "twice");
     assert_eq!(answer.at("/error/details/reason"), "Twice an hour is enough");
     let retry_after = answer.at("/error/details/retry_after").as_u64().expect("seconds");
@@ -37,7 +34,6 @@ async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
         },
     });
     assert_eq!(answer.at("/error/details/obligation"), &obligation);
-    assert_eq!(event["governance"]["policy"], "twice");
     assert_eq!(scene.upstream.calls().len(), 2);
 
     // Neither what the policy is not about nor anybody else is held up.
@@ -66,10 +62,7 @@ async fn a_notice_is_posted_to_its_webhook_and_holds_nothing_that_was_said() {
 
     scene.check(&answer, SUCCESS).await;
     let message = next(&received, "policy.notice").message();
-    assert_eq!(message["policy"], "told");
-    assert_eq!(message["decision"], "allow");
-    assert_eq!(message["tool"], "up:echo");
-    assert_eq!(message["principal_id"], scene.who.id.as_str());
-    assert_eq!(message["request_id"], *answer.at("/meta/request_id"));
+    has!(message, "/policy": "told", "/decision": "allow", "/tool": "up:echo",
+        "/principal_id": scene.who.id.as_str(), "/request_id": *answer.at("/meta/request_id"));
     assert!(!message.to_string().contains("sesame"));
 }

@@ -2,10 +2,8 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use portcullis_testkit::Script;
-use serde_json::{Value, json};
 
-use crate::scene::{FAILED, SUCCESS, scene, tool};
+use crate::prelude::*;
 
 /// RFC 8785 for values without floats whose names are ASCII.
 fn canonical(value: &Value) -> String {
@@ -43,7 +41,8 @@ pub(crate) fn leaf_hash(event: &Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_proves_what_went_in_and_what_came_out() {
+async fn an_event_proves_what_went_in_and_out_and_says_who_called_what_and_when() {
+    // An event proves what went in and what came out.
     let scene = scene(vec![tool("echo", Script::Echo), tool("errs", Script::Rpc(-32603))]).await;
     let input =
         json!({"limit": 10, "names": ["é", "\u{2028}\"\\"], "deep": {"b": null, "a": true}});
@@ -68,29 +67,22 @@ async fn an_event_proves_what_went_in_and_what_came_out() {
     assert_eq!(event["commitments"]["input"], commitment(&event, "input", &input));
     assert!(event["commitments"]["output"].is_null(), "nothing came out: {event}");
     assert_eq!(event["integrity"]["leaf_hash"], leaf_hash(&event));
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn an_event_says_who_called_what_and_when() {
-    let scene = scene(vec![tool("echo", Script::Echo)]).await;
+    // An event says who called what and when.
+    let scene = scene.anew();
     let catalogue = scene.gateway.get(&scene.who, "/v1/mcps/up:echo").await;
 
     let answer = scene.invoke("echo", json!({})).await;
 
     let event = scene.check(&answer, SUCCESS).await;
-    assert_eq!(event["type"], "mcp.invocation");
-    assert_eq!(event["schema"], 1);
-    assert_eq!(event["org_id"], scene.who.org.as_str());
-    assert_eq!(event["actor"]["type"], "service");
-    assert_eq!(event["actor"]["id"], scene.who.id.as_str());
-    assert_eq!(event["actor"]["token_id"], scene.who.token_id.as_str());
+    has!(event, "/type": "mcp.invocation", "/schema": 1, "/org_id": scene.who.org.as_str(),
+        "/actor/type": "service", "/actor/id": scene.who.id.as_str(),
+        "/actor/token_id": scene.who.token_id.as_str());
     assert!(event["actor"]["via"].is_null());
-    assert_eq!(event["target"]["type"], "mcp");
-    assert_eq!(event["target"]["id"], "up:echo");
+    has!(event, "/target/type": "mcp", "/target/id": "up:echo");
     assert_eq!(&event["target"]["version"], catalogue.at("/data/version"));
     assert_eq!(&event["target"]["provider_id"], catalogue.at("/data/provider_id"));
-    assert_eq!(event["target"]["credential"], "org");
-    assert_eq!(event["detached"]["source_ip"], "127.0.0.1");
+    has!(event, "/target/credential": "org", "/detached/source_ip": "127.0.0.1");
     let text = |name: &str| event[name].as_str().expect("a time");
     assert!(text("occurred_at") <= text("recorded_at"), "{event}");
     let place = event["sequence"].as_u64().expect("a place in the log");

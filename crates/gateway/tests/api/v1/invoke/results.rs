@@ -1,8 +1,6 @@
 //! Mapping of a `CallToolResult` to `result`.
 
-use serde_json::{Value, json};
-
-use crate::scene::{SUCCESS, Scene, TOOL_ERROR, giving, scene};
+use crate::prelude::*;
 
 fn block(text: &str) -> Value {
     json!({"type": "text", "text": text})
@@ -68,6 +66,5 @@ async fn the_mcp_view_loses_nothing_of_the_protocol() {
         expected.as_object_mut().expect("an object").remove(name);
     }
     assert_eq!(answer.at("/result"), &expected, "{}", answer.text);
-    let answer = scene.invoke("t", json!({})).await;
-    assert_eq!(answer.at("/result"), &json!({"a": 1, "isError": true}), "{}", answer.text);
+    has!(scene.invoke("t", json!({})).await, "/result": {"a": 1, "isError": true});
 }

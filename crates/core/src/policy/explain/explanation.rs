@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::policy::{
     decide::decision::Decision,
@@ -12,12 +13,13 @@ use crate::policy::{
 };
 
 /// Extent of an explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Explain {
-    /// Nothing beyond the decision.
-    #[default]
+    /// Nothing beyond the decision and what could turn it.
+    Decision,
+    /// Permits that nearly applied.
     Determining,
-    /// Every policy whose scope matched, and what it said.
+    /// Every policy whose scope matched as well, and what it said.
     Candidates,
     /// Each of them clause by clause.
     Full,
@@ -27,8 +29,8 @@ pub enum Explain {
 
 impl Explain {
     /// Returns true if every clause is evaluated.
-    pub(super) const fn is_by_clause(self) -> bool {
-        matches!(self, Self::Full | Self::Values)
+    pub(super) fn is_by_clause(self) -> bool {
+        self >= Self::Full
     }
 }
 
@@ -44,17 +46,29 @@ pub enum Outcome {
     Unknown,
 }
 
-/// A decision with its explanation.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Examined {
+/// Explanation of a decision, as far as it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[schema(as = SimulatedExplanation)]
+pub struct Explanation {
     /// The decision. Policies whose outcome is unknown are taken as not true.
+    #[serde(skip)]
     pub decision: Decision,
     /// Set when policies whose outcome is unknown could turn the decision.
+    #[serde(skip)]
     pub indeterminate: Option<Indeterminate>,
-    /// Number of policies whose scope matches, shadow policies included.
-    pub considered: usize,
-    /// Answer of each of them, by name; empty unless asked for.
-    pub candidates: Vec<Considered>,
+    /// On `default-deny`, permits that nearly applied, by their heads: `differs` (`condition`,
+    /// `principal` or `action`), the head (`principal`, `action`, `resource`), `permits` (`policy`, and the
+    /// `clause` that failed with its `outcome`) and how many `more` have that head.
+    #[schema(value_type = Vec<Object>)]
+    pub near_misses: Vec<NearMiss>,
+    /// Number of policies whose scope matches; with `candidates` or `full`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub considered: Option<usize>,
+    /// Answer of each of them; with `candidates` or `full`: `policy`, `effect`, `status`,
+    /// `outcome` and `clauses`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Vec<Object>>)]
+    pub candidates: Option<Vec<Considered>>,
 }
 
 /// Unknown parts of a call that could change the decision.
