@@ -303,7 +303,7 @@ mod tests {
         for list in [list_sql!(sqlite, "ASC"), list_sql!(sqlite, "DESC")] {
             let plan = schema::plan_of(&open, list);
 
-            let steps: Vec<_> = plan.iter().map(|step| step.as_str()).collect();
+            let steps: Vec<_> = plan.iter().map(String::as_str).collect();
             let places = "audit_seals_1 (org_id=? AND sequence>? AND sequence<?)";
             assert!(steps[0].starts_with("SEARCH s ") && steps[0].ends_with(places), "{steps:?}");
             assert_eq!(steps[1], "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)");
