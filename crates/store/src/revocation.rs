@@ -113,9 +113,8 @@ macro_rules! live_below {
     (sqlite) => {
         concat!(
             "WITH RECURSIVE made (grant_id) AS (
-    SELECT grant_id FROM tokens WHERE org_id = $1 AND id IN ",
-            text_list!(sqlite, "$2"),
-            " UNION ",
+    SELECT t.grant_id FROM json_each($2) r CROSS JOIN tokens t WHERE t.org_id = $1 AND t.id = r.value
+    UNION ",
             children!("json_each($2) r CROSS JOIN ", "r.value", " UNION "),
             " UNION ",
             live_below!(step "parent_id"),

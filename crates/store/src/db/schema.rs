@@ -126,8 +126,7 @@ pub(crate) fn in_memory() -> Connection {
 #[cfg(test)]
 pub(crate) fn plan_of(open: &Connection, sql: &str) -> Vec<String> {
     let mut explain = open.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-    let steps = explain.query_map((), |row| row.get("detail")).unwrap();
-    steps.map(Result::unwrap).collect()
+    explain.raw_query().mapped(|row| row.get("detail")).map(Result::unwrap).collect()
 }
 
 fn compare(applied: &[Applied], text: Text) -> Schema {

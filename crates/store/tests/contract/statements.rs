@@ -176,7 +176,8 @@ fn readings(
 ) -> rusqlite::Result<Vec<Reading>> {
     let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
     let plan = explain
-        .query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
+        .raw_query()
+        .mapped(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .collect::<rusqlite::Result<Vec<(i64, i64, i64, String)>>>()?;
     let words: Vec<&str> = sql.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();

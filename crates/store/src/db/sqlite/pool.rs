@@ -10,7 +10,10 @@ use std::{
 
 use rusqlite::{Connection, InterruptHandle};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, oneshot},
+    sync::{
+        OwnedSemaphorePermit, Semaphore,
+        oneshot::{self, error::TryRecvError},
+    },
     time::timeout,
 };
 
@@ -233,10 +236,13 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        let Some(worker) = self.worker.take() else { return };
-        // In front of what the next one does with it.
-        let roll_back = |open: &mut Connection| drop(roll_back(open));
-        if !self.has_begun || worker.jobs.send(Box::new(roll_back)).is_ok() {
+        let Some(mut worker) = self.worker.take() else { return };
+        if self.has_begun {
+            // In front of what the next one does with it.
+            let _ = worker.jobs.send(Box::new(|open| drop(roll_back(open))));
+        }
+        // One whose thread has ended is let go of.
+        if worker.ended.try_recv() == Err(TryRecvError::Empty) {
             self.shared.idle().push(worker);
         }
     }

@@ -335,7 +335,7 @@ mod tests {
         let names = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let names: BTreeMap<i64, String> = names.map(Result::unwrap).collect();
         let mut explain = open.prepare(&format!("EXPLAIN {sql}")).unwrap();
-        let steps = explain.query_map((), |row| Ok((row.get("opcode")?, row.get("p2")?))).unwrap();
+        let steps = explain.raw_query().mapped(|row| Ok((row.get("opcode")?, row.get("p2")?)));
         let steps: Vec<(String, i64)> = steps.map(Result::unwrap).collect();
         let writes = steps.iter().filter(|(opcode, _)| opcode == "OpenWrite");
         writes.map(|(_, page)| names[page].clone()).collect()
