@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Libraries that would print what must not be printed, held to warnings whatever the filter.
-const HELD: [&str; 3] = ["hyper_util=warn", "h2=warn", "sqlx=warn"];
+const HELD: [&str; 3] = ["hyper_util=warn", "h2=warn", "tokio_postgres=warn"];
 
 /// Begins to log. Rejects a filter that does not parse.
 pub(crate) fn log(settings: &Log) -> Result<(), String> {

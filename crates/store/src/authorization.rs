@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::consents::{Consent, ConsentPage};
 use crate::{
-    db::{Dialect, Store, change, find, parse, read, row, run},
+    db::{Store, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
 };

@@ -15,7 +15,7 @@ use serde_json::json;
 
 pub use self::links::LoginLink;
 use crate::{
-    db::{Dialect, Found, Readable, Store, all, change, find, parse, read, row, run},
+    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
     logins::LoginRecord,
     search::{beginning, begins, people},

@@ -2,12 +2,13 @@
 //!
 //! [`read!`] and [`change!`] run the same body on either: the statements are written once, with
 //! `$1` placeholders, `BIGINT` microseconds, `TEXT` ids and JSON. Each says whose rows it is about
-//! ([`Scope`]). What the two databases do differently is a named function of [`Dialect`].
+//! ([`Scope`]). What the two databases do differently is a named function of [`Session`].
 //!
 //! **Invariant:** rows are plain: nothing in this folder knows the modules that make and read them.
 
 mod approvals;
 mod batch;
+mod dialect;
 mod durability;
 mod packed;
 mod positions;
@@ -15,6 +16,7 @@ mod postgres;
 mod rows;
 pub(crate) mod schema;
 mod scope;
+mod session;
 mod sqlite;
 mod statement;
 mod unreadable;
@@ -23,13 +25,14 @@ pub(crate) use self::{
     approvals::ApprovalRow,
     batch::{AnsweredKey, Batch, Losers},
     positions::{last_given, newest_position},
-    postgres::{LogWriter, insert_seals, opened_at_once},
+    postgres::{Address, LogWriter, Pool, Tls, insert_seals},
     scope::{Scope, begin},
+    session::Session,
     sqlite::{
-        Log, LogConnection, has_sealed_twin, index_entries, insert_events, is_ended,
+        Connections, Log, LogConnection, has_sealed_twin, index_entries, insert_events, is_ended,
         positions_of_events, read_id, sealed_upto, waiting_events,
     },
-    statement::{Value, all, bound, find, one, rows, run},
+    statement::{Bound, FromRow, Row, Value, all, cells, find, one, rows, run, scalar},
     unreadable::{Found, Readable},
 };
 pub use self::{
@@ -41,21 +44,18 @@ pub use self::{
 };
 
 use async_recursion::async_recursion as boxed;
-use std::{fs::OpenOptions, io, path::Path, sync::Arc};
+use std::{fs::OpenOptions, path::Path, sync::Arc};
 
 use portcullis_core::{
     clock::Timestamp,
     id::{EventId, OrgId},
 };
 use portcullis_lanes::{FairLimits, FairSlot, FairSlots};
-use sqlx::{
-    ConnectOptions, Connection, PgPool, SqliteConnection, SqlitePool,
-    sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous},
-};
+use tokio::task::spawn_blocking;
 
 use self::{schema::Schema, unreadable::Unreadable};
 use crate::{
-    error::StoreError,
+    error::{DriverError, StoreError},
     row_key::RowKey,
     settings::{DatabaseSettings, Sync, Target},
 };
@@ -85,10 +85,10 @@ pub(crate) enum Db {
     /// for everything else, and they take turns.
     Sqlite {
         log: Log,
-        writer: SqlitePool,
-        readers: SqlitePool,
+        writer: Connections,
+        readers: Connections,
     },
-    Postgres(PgPool),
+    Postgres(Pool),
 }
 
 impl Store {
@@ -99,20 +99,8 @@ impl Store {
     pub async fn open(settings: &DatabaseSettings) -> Result<Self, StoreError> {
         let db = match &settings.url.0 {
             Target::Sqlite(path) => {
-                make_private(path).map_err(sqlx::Error::Io)?;
-                let options = SqliteConnectOptions::new()
-                    .filename(path)
-                    .create_if_missing(true)
-                    // Of a file that is made now; any other keeps what it was made with.
-                    .journal_mode(SqliteJournalMode::Wal)
-                    .synchronous(match settings.sync {
-                        Sync::PowerLoss => SqliteSynchronous::Full,
-                        Sync::ProcessCrash => SqliteSynchronous::Normal,
-                    })
-                    .foreign_keys(true)
-                    .busy_timeout(settings.wait)
-                    .statement_cache_capacity(256);
-                open_sqlite(settings, path, options).await?
+                make_private(path)?;
+                open_sqlite(settings, path).await?
             }
             Target::Postgres(options) => {
                 let pool = postgres::open(settings, options).await?;
@@ -196,7 +184,9 @@ impl Store {
     pub async fn durability(&self) -> Result<Durability, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => log.act(LogConnection::durability).await,
-            Db::Postgres(pool) => postgres::durability(&mut *pool.acquire().await?).await,
+            Db::Postgres(pool) => {
+                postgres::durability(&mut Session::Postgres(pool.take().await?)).await
+            }
         }
     }
 
@@ -207,9 +197,10 @@ impl Store {
         let Db::Sqlite { writer, .. } = &self.db else {
             return Err(StoreError::Unavailable("only an SQLite database is copied".to_owned()));
         };
-        make_private(file).map_err(sqlx::Error::Io)?;
+        make_private(file)?;
         let path = file.to_string_lossy().into_owned();
-        sqlx::query("VACUUM INTO $1").bind(path).execute(writer).await?;
+        let mut conn = Session::Sqlite(writer.take().await?);
+        run!(conn, "VACUUM INTO $1" => path);
         Ok(())
     }
 
@@ -232,11 +223,14 @@ async fn schema_of(settings: &DatabaseSettings) -> Result<Schema, StoreError> {
     match &settings.url.0 {
         Target::Sqlite(path) if !path.exists() => Ok(Schema::Missing),
         Target::Sqlite(path) => {
-            let options = SqliteConnectOptions::new().filename(path).read_only(true);
-            let mut conn = options.connect().await?;
-            let found = schema::of_sqlite(&mut conn).await?;
-            conn.close().await?;
-            Ok(found)
+            let path = path.clone();
+            let look = move || {
+                let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+                schema::of_sqlite(&rusqlite::Connection::open_with_flags(path, flags)?)
+            };
+            spawn_blocking(look)
+                .await
+                .map_err(|error| StoreError::Unavailable(error.to_string()))?
         }
         Target::Postgres(options) => {
             let pool = postgres::open(settings, options).await?;
@@ -261,82 +255,45 @@ fn reads_of_orgs(settings: &DatabaseSettings) -> FairLimits {
 
 /// Makes the file, empty, unless there is one: readable by its owner only. The files that `SQLite`
 /// makes beside it have the mode of this one.
-fn make_private(path: &Path) -> io::Result<()> {
+fn make_private(path: &Path) -> Result<(), StoreError> {
     use std::os::unix::fs::OpenOptionsExt as _;
-    OpenOptions::new().append(true).create(true).mode(0o600).open(path).map(drop)
+    let made = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    made.map(drop).map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
-async fn open_sqlite(
-    settings: &DatabaseSettings,
-    path: &Path,
-    options: SqliteConnectOptions,
-) -> Result<Db, StoreError> {
-    let pool = |connections: u32| {
-        SqlitePoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(settings.wait)
-            .test_before_acquire(false)
-            .idle_timeout(None)
-            .max_lifetime(None)
-    };
-    let writer = pool(1).before_acquire(|connection, _| Box::pin(is_clean(connection)));
-    let writer = writer.connect_with(options.clone()).await?;
-    schema::migrate_sqlite(&writer).await?;
-    let readers = pool(settings.connections.clamp(1, SQLITE_READERS));
-    let readers = readers.connect_with(options.pragma("query_only", "on")).await?;
+async fn open_sqlite(settings: &DatabaseSettings, path: &Path) -> Result<Db, StoreError> {
+    let (sync, wait) = (settings.sync, settings.wait);
+    let file = path.to_path_buf();
+    let writer = Connections::new(1, wait, move || sqlite::open_to_write(&file, sync, wait));
+    writer.take().await?.call(|open| Ok(schema::migrate_sqlite(open))).await??;
+    let file = path.to_path_buf();
+    let most = settings.connections.clamp(1, SQLITE_READERS);
+    let readers = Connections::new(most, wait, move || sqlite::open_to_read(&file, wait));
+    // One that cannot read is found out at the start.
+    drop(readers.take().await?);
     let log = Log::new(path, settings);
     Ok(Db::Sqlite { log, writer, readers })
 }
 
-/// Returns true if the writing connection can begin a transaction. After a commit that failed SQLite has
-/// rolled back by itself, which the driver does not notice: it would take the connection for busy
-/// for ever. Such a connection is replaced.
-async fn is_clean(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
-    if connection.is_in_transaction() {
-        // A rollback may be under way; this waits for it.
-        connection.ping().await?;
-    }
-    Ok(!connection.is_in_transaction())
-}
-
-/// Differences between the two databases.
-pub(crate) trait Dialect {
-    /// Keeps [`Self::wait_for_writers`] waiting until the transaction ends.
-    async fn announce_writer(&mut self) -> Result<(), sqlx::Error>;
-
-    /// Returns when every event whose position is already given out is visible or gone.
-    async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error>;
-
-    /// Locks the tokens of the org against other transactions until this one ends,
-    /// so that a revocation sees all that was made from what it takes.
-    async fn lock_tokens(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
-
-    /// Locks the exports of the org against other transactions until this one ends, so that
-    /// no two count the same.
-    async fn lock_exports(&mut self, org_id: &str) -> Result<(), sqlx::Error>;
-
-    /// Takes the locks that writing events takes; waits while the tables are locked.
-    async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error>;
-
-    /// Inserts the rows in few statements; their positions ascend in the order given.
-    async fn insert_events(
-        &mut self,
-        key: &RowKey,
-        committed_at: i64,
-        rows: &[&NewEvent],
-    ) -> Result<(), sqlx::Error>;
-
-    /// Inserts the event of a change that this transaction makes.
-    async fn record_event(&mut self, key: &RowKey, event: &NewEvent) -> Result<(), sqlx::Error> {
-        self.announce_writer().await?;
-        self.insert_events(key, event.occurred_at.as_micros(), &[event]).await
+impl Db {
+    /// A connection for reading, within a scope.
+    pub(crate) async fn read(&self, scope: Scope) -> Result<Session, DriverError> {
+        match self {
+            Self::Sqlite { readers, .. } => readers.take().await.map(Session::Sqlite),
+            // Nothing is to be committed: it ends while the caller goes on.
+            Self::Postgres(pool) => begin(pool, scope).await,
+        }
     }
 
-    /// Removes the intents whose events stand, with the copies of what was erasable in them.
-    async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error>;
-
-    /// Deletes the first events of the org, which have these positions, with their entries in indexes.
-    async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error>;
+    /// A transaction that may write, within a scope.
+    pub(crate) async fn change(&self, scope: Scope) -> Result<Session, StoreError> {
+        Ok(match self {
+            Self::Sqlite { writer, log, .. } => {
+                Session::Sqlite(writer.begin(log.turn().await?).await?)
+            }
+            Self::Postgres(pool) => begin(pool, scope).await?,
+        })
+    }
 }
 
 /// The seal of one event.
@@ -354,19 +311,10 @@ pub(crate) struct NewSeal {
 ///
 /// **Invariant:** no body reads by this macro itself: it would wait for a turn while it has one.
 macro_rules! read {
-    (@within $store:expr, $scope:expr, |$conn:ident| $body:expr) => {
-        match &$store.db {
-            $crate::db::Db::Sqlite { readers, .. } => {
-                let mut $conn = readers.acquire().await?;
-                $body
-            }
-            $crate::db::Db::Postgres(pool) => {
-                let mut $conn = $crate::db::begin(pool, $scope).await?;
-                // Nothing is to be committed: it ends while the caller goes on.
-                $body
-            }
-        }
-    };
+    (@within $store:expr, $scope:expr, |$conn:ident| $body:expr) => {{
+        let mut $conn = $store.db.read($scope).await?;
+        $body
+    }};
     ($store:expr, installation, |$conn:ident| $body:expr) => {
         $crate::db::read!(@within $store, $crate::db::Scope::Installation, |$conn| $body)
     };
@@ -383,23 +331,12 @@ macro_rules! read {
 /// Runs the body in a transaction that may write, within the scope of an org or, by that word, of
 /// the installation, and commits it. An early return rolls back.
 macro_rules! change {
-    (@within $store:expr, $scope:expr, |$tx:ident| $body:expr) => {
-        match &$store.db {
-            $crate::db::Db::Sqlite { writer, log, .. } => {
-                let _turn = log.turn().await?;
-                let mut $tx = writer.begin_with("BEGIN IMMEDIATE").await?;
-                let answer = $body;
-                $tx.commit().await.map_err($crate::error::StoreError::of_commit)?;
-                answer
-            }
-            $crate::db::Db::Postgres(pool) => {
-                let mut $tx = $crate::db::begin(pool, $scope).await?;
-                let answer = $body;
-                $tx.commit().await.map_err($crate::error::StoreError::of_commit)?;
-                answer
-            }
-        }
-    };
+    (@within $store:expr, $scope:expr, |$tx:ident| $body:expr) => {{
+        let mut $tx = $store.db.change($scope).await?;
+        let answer = $body;
+        $tx.commit().await.map_err($crate::error::StoreError::of_commit)?;
+        answer
+    }};
     ($store:expr, installation, |$tx:ident| $body:expr) => {
         $crate::db::change!(@within $store, $crate::db::Scope::Installation, |$tx| $body)
     };
@@ -413,25 +350,17 @@ macro_rules! change {
 macro_rules! row {
     ($vis:vis $name:ident of { $($part:ident: $type:ty),+ $(,)? }) => {
         $vis struct $name { $($part: $type),+ }
-        row!(@parts sqlx::sqlite::SqliteRow, $name { $($part: $type),+ });
-        row!(@parts sqlx::postgres::PgRow, $name { $($part: $type),+ });
-    };
-    (@parts $row:ty, $name:ident { $($part:ident: $type:ty),+ }) => {
-        impl<'r> sqlx::FromRow<'r, $row> for $name {
-            fn from_row(row: &'r $row) -> Result<Self, sqlx::Error> {
-                Ok(Self { $($part: <$type as sqlx::FromRow<'r, $row>>::from_row(row)?),+ })
+        impl $crate::db::FromRow for $name {
+            fn from_row(row: $crate::db::Row<'_>) -> Result<Self, $crate::error::DriverError> {
+                Ok(Self { $($part: <$type as $crate::db::FromRow>::from_row(row)?),+ })
             }
         }
     };
     ($vis:vis $name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
         $vis struct $name { $($column: $type),+ }
-        row!(@of sqlx::sqlite::SqliteRow, $name { $($column),+ });
-        row!(@of sqlx::postgres::PgRow, $name { $($column),+ });
-    };
-    (@of $row:ty, $name:ident { $($column:ident),+ }) => {
-        impl<'r> sqlx::FromRow<'r, $row> for $name {
-            fn from_row(row: &'r $row) -> Result<Self, sqlx::Error> {
-                Ok(Self { $($column: sqlx::Row::try_get(row, stringify!($column))?),+ })
+        impl $crate::db::FromRow for $name {
+            fn from_row(row: $crate::db::Row<'_>) -> Result<Self, $crate::error::DriverError> {
+                Ok(Self { $($column: row.get(stringify!($column))?),+ })
             }
         }
     };

@@ -1,8 +1,10 @@
 //! Errors of the store.
 
+use std::error::Error as _;
+
 use portcullis_core::refusal::{Refusal, Unavailable};
 use rusqlite::ffi;
-use sqlx::error::{DatabaseError, ErrorKind};
+use tokio_postgres::error::DbError;
 
 /// Failure of a store operation. No message carries a stored value or a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -84,34 +86,59 @@ impl StoreError {
             | Self::OlderBuild) => other,
         }
     }
+}
 
-    fn from_sqlx(error: &sqlx::Error) -> Self {
-        use sqlx::Error::{ColumnDecode, ColumnNotFound, Decode};
-        if let Some(error) = error.as_database_error() {
-            return Self::from_database(error);
-        }
-        if matches!(error, ColumnDecode { .. } | ColumnNotFound(_) | Decode(_)) {
-            return Self::Corrupt("a column");
-        }
-        Self::Unavailable(error.to_string())
+/// Failure of a driver.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DriverError {
+    #[error(transparent)]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("{}", with_sources(.0))]
+    Postgres(#[from] tokio_postgres::Error),
+    /// A column has another type, or is not there.
+    #[error("{0}")]
+    Column(String),
+    #[error("{0}")]
+    Settings(String),
+    #[error("{0}")]
+    Unavailable(&'static str),
+}
+
+/// The driver names kinds of errors; what happened is in their sources.
+fn with_sources(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text = format!("{text}: {error}");
+        source = error.source();
     }
+    text
+}
 
-    fn from_database(error: &dyn DatabaseError) -> Self {
-        let constraint = !matches!(error.kind(), ErrorKind::Other);
-        if constraint || is_bad_value(error.code().as_deref()) {
+impl From<DriverError> for StoreError {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Sqlite(error) => error.into(),
+            DriverError::Postgres(error) => match error.as_db_error() {
+                Some(error) => Self::of_server(error),
+                None => Self::Unavailable(with_sources(&error)),
+            },
+            DriverError::Column(_) => Self::Corrupt("a column"),
+            DriverError::Settings(reason) => Self::Unavailable(reason),
+            DriverError::Unavailable(reason) => Self::Unavailable(reason.to_owned()),
+        }
+    }
+}
+
+impl StoreError {
+    /// In PostgreSQL's classes 22 (data exceptions) and 23 (constraints), the row is at fault, not the database.
+    fn of_server(error: &DbError) -> Self {
+        if ["22", "23"].iter().any(|class| error.code().code().starts_with(class)) {
             Self::Conflict(error.table().unwrap_or("a table").to_owned())
         } else {
             Self::Unavailable(error.message().to_owned())
         }
     }
-}
-
-/// PostgreSQL's class 22 (data exceptions) and SQLite's `TOOBIG` and `MISMATCH`: the row is at
-/// fault, not the database.
-fn is_bad_value(code: Option<&str>) -> bool {
-    code.is_some_and(|code| {
-        code == "18" || code == "20" || code.len() == 5 && code.starts_with("22")
-    })
 }
 
 impl From<rusqlite::Error> for StoreError {
@@ -136,9 +163,3 @@ const FAULTS_OF_ROWS: [i32; 7] = [
     ffi::SQLITE_MISMATCH,
     ffi::SQLITE_TOOBIG,
 ];
-
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> Self {
-        Self::from_sqlx(&error)
-    }
-}

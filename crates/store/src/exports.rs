@@ -12,8 +12,7 @@ use utoipa::ToSchema;
 
 use crate::{
     db::{
-        Db, Dialect, NewKey, Scope, Store, begin, change, database_clock, find, one, parse, read,
-        row, run,
+        Db, NewKey, Scope, Store, begin, change, database_clock, find, one, parse, read, row, run,
     },
     error::StoreError,
 };

@@ -3,7 +3,7 @@
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    db::{Dialect, NewEvent, Readable as _, Store, change, find, read, run},
+    db::{NewEvent, Readable as _, Store, change, find, read, run},
     error::StoreError,
     principals::{Principal, PrincipalRow, insert},
     scim::ScimUser,

@@ -23,7 +23,7 @@
 //! [`Store::page_waiting`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 //!
-//! A function that runs statements of sqlx is `#[boxed]`: its future takes kilobytes, by which those
+//! A function that runs statements is `#[boxed]`: its future takes kilobytes, by which those
 //! of all its callers would grow.
 
 #![expect(

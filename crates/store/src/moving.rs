@@ -9,20 +9,17 @@ mod logs;
 mod rows;
 
 use async_recursion::async_recursion as boxed;
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use portcullis_core::{audit::Hash, id::OrgId};
-use sqlx::{
-    ConnectOptions, Connection, PgPool, SqliteConnection,
-    sqlite::{SqliteConnectOptions, SqliteLockingMode},
-};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::{
     db::{
-        self, Db, Scope, Store,
+        self, Connections, Db, Pool, Scope, Session, Store,
         schema::{self, Schema},
     },
-    error::StoreError,
+    error::{DriverError, StoreError},
 };
 
 /// Reason why nothing was moved.
@@ -54,8 +51,8 @@ pub enum MovingError {
     Store(#[from] StoreError),
 }
 
-impl From<sqlx::Error> for MovingError {
-    fn from(error: sqlx::Error) -> Self {
+impl From<DriverError> for MovingError {
+    fn from(error: DriverError) -> Self {
         Self::Store(error.into())
     }
 }
@@ -93,44 +90,54 @@ impl Store {
     #[boxed]
     pub async fn take_over(&self, file: &Path) -> Result<MovedRows, MovingError> {
         let Db::Postgres(pool) = &self.db else { return Err(MovingError::Target) };
-        let mut source = hold(file).await?;
-        let moved = take(&mut source, pool).await;
+        let path = file.to_path_buf();
+        // One connection, which has the file to itself.
+        let connections = Connections::new(1, WAIT, move || open_alone(&path));
+        let moved = match hold(&connections).await {
+            Ok(mut source) => take(&mut source, pool).await,
+            Err(error) => Err(error),
+        };
         // Nothing was written to it.
-        let _ = source.close().await;
+        connections.close().await;
         moved
     }
 }
 
+/// Time to wait for a file that is in use.
+const WAIT: Duration = Duration::from_secs(5);
+
+fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let open = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    open.busy_timeout(WAIT)?;
+    // Before the first look: with WAL it fails while another process has the file open.
+    open.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+    Ok(open)
+}
+
 /// Opens the file for this connection alone.
-async fn hold(file: &Path) -> Result<SqliteConnection, MovingError> {
-    let unreadable = |error: sqlx::Error| {
-        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-        // SQLITE_BUSY
-        if code.as_deref() == Some("5") {
-            MovingError::InUse
-        } else {
-            MovingError::Source(error.to_string())
+async fn hold(connections: &Connections) -> Result<Session, MovingError> {
+    let unreadable = |error: DriverError| {
+        let DriverError::Sqlite(failure) = &error else {
+            return MovingError::Source(error.to_string());
+        };
+        match failure.sqlite_error_code() {
+            Some(ErrorCode::DatabaseBusy) => MovingError::InUse,
+            Some(_) | None => MovingError::Source(error.to_string()),
         }
     };
-    let options = SqliteConnectOptions::new()
-        .filename(file)
-        .create_if_missing(false)
-        // Before the first look: with WAL it fails while another process has the file open.
-        .locking_mode(SqliteLockingMode::Exclusive);
-    let mut source = options.connect().await.map_err(unreadable)?;
-    sqlx::raw_sql("BEGIN EXCLUSIVE").execute(&mut source).await.map_err(unreadable)?;
-    match schema::of_sqlite(&mut source).await? {
+    let mut source = connections.take().await.map_err(unreadable)?;
+    source.script("BEGIN EXCLUSIVE".to_owned()).await.map_err(unreadable)?;
+    match source.call(|open| Ok(schema::of_sqlite(open))).await?? {
         Schema::Missing => Err(MovingError::NoInstallation),
         Schema::Other(error) => Err(error.into()),
-        Schema::Current => Ok(source),
+        Schema::Current => Ok(Session::Sqlite(source)),
     }
 }
 
-async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<MovedRows, MovingError> {
+async fn take(source: &mut Session, pool: &Pool) -> Result<MovedRows, MovingError> {
     let mut tx = db::begin(pool, Scope::Installation).await?;
     // While a large file is read and compared, nothing is asked of PostgreSQL for a long time.
-    let patient = "SET LOCAL idle_in_transaction_session_timeout = 0";
-    sqlx::raw_sql(patient).execute(&mut *tx).await.map_err(StoreError::from)?;
+    tx.script("SET LOCAL idle_in_transaction_session_timeout = 0").await?;
     rows::refuse_unless_empty(&mut tx).await?;
     rows::make_months(source, &mut tx).await?;
     let mut tables = Vec::with_capacity(rows::TABLES.len());
@@ -145,6 +152,6 @@ async fn take(source: &mut SqliteConnection, pool: &PgPool) -> Result<MovedRows,
     let logs = logs::compare(source, &mut tx).await?;
     tx.commit().await.map_err(StoreError::of_commit)?;
     // The planner knows nothing yet of what came in one go; without it the first queries are slow.
-    sqlx::raw_sql("ANALYZE").execute(pool).await?;
+    pool.take().await?.script("ANALYZE").await?;
     Ok(MovedRows { tables, logs })
 }

@@ -11,14 +11,9 @@ pub use self::news::{Listener, News};
 use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
-use sqlx::{
-    PgPool,
-    postgres::{PgConnectOptions, PgPoolOptions},
-};
-
 use crate::{
-    db::{Db, Scope, Store, begin, database_clock, one, opened_at_once, row, run},
-    error::StoreError,
+    db::{Address, Db, Pool, Scope, Session, Store, all, begin, database_clock, one, row, run},
+    error::{DriverError, StoreError},
     settings::{DatabaseSettings, Target},
 };
 
@@ -56,8 +51,8 @@ row!(LiveRow { name: String, counts_alone: i64, policy_set: Option<String> });
 /// The register of nodes. Clones share their connections.
 #[derive(Debug, Clone)]
 pub struct Nodes {
-    options: Box<PgConnectOptions>,
-    pool: PgPool,
+    options: Box<Address>,
+    pool: Pool,
 }
 
 impl Nodes {
@@ -68,10 +63,7 @@ impl Nodes {
             Target::Sqlite(_) => return None,
             Target::Postgres(options) => options.clone(),
         };
-        let pool = PgPoolOptions::new()
-            .max_connections(2)
-            .acquire_timeout(PATIENCE)
-            .connect_lazy_with(options.as_ref().clone());
+        let pool = Pool::new(options.as_ref().clone(), 2, PATIENCE);
         Some(Self { options, pool })
     }
 
@@ -79,23 +71,20 @@ impl Nodes {
     /// another one is.
     #[boxed]
     pub async fn hold(&self, node: &NodeRecord) -> Result<bool, StoreError> {
-        let held = sqlx::query(HOLD)
-            .bind(&node.name)
-            .bind(&node.lease)
-            .bind(&node.place)
-            .bind(i64::from(node.counts_alone))
-            .bind(node.policy_set.as_deref())
-            .bind(LEASE_SECONDS * 1_000_000);
-        let held = self.ask_in_time(async |conn| held.execute(conn).await).await?;
-        Ok(held.rows_affected() == 1)
+        let held = self.ask_in_time(async |conn| {
+            Ok(run!(
+                conn, HOLD => &node.name, &node.lease, &node.place, node.counts_alone,
+                node.policy_set.as_deref(), LEASE_SECONDS * 1_000_000
+            ))
+        });
+        Ok(held.await? == 1)
     }
 
     /// The other nodes that are alive.
     #[boxed]
     pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
-        let others = sqlx::query_as(OTHERS).bind(&node.lease);
         let rows: Vec<LiveRow> =
-            self.ask_in_time(async |conn| others.fetch_all(conn).await).await?;
+            self.ask_in_time(async |conn| Ok(all!(conn, OTHERS => &node.lease))).await?;
         let read = |row: LiveRow| LiveNode {
             name: row.name,
             counts_alone: row.counts_alone != 0,
@@ -109,8 +98,7 @@ impl Nodes {
     pub async fn release(&self, node: &NodeRecord) -> Result<(), StoreError> {
         let release =
             concat!("UPDATE nodes SET ends_at = ", database_clock!(), " WHERE lease = $1");
-        let release = sqlx::query(release).bind(&node.lease);
-        self.ask_in_time(async |conn| release.execute(conn).await).await?;
+        self.ask_in_time(async |conn| Ok(run!(conn, release => &node.lease))).await?;
         Ok(())
     }
 
@@ -123,11 +111,11 @@ impl Nodes {
     /// One question, over a connection that is not used again if the answer does not come in time.
     async fn ask_in_time<T>(
         &self,
-        ask: impl AsyncFnOnce(&mut sqlx::PgConnection) -> Result<T, sqlx::Error>,
+        ask: impl AsyncFnOnce(&mut Session) -> Result<T, DriverError>,
     ) -> Result<T, StoreError> {
-        let mut conn = opened_at_once(self.options.get_port(), self.pool.acquire()).await?;
+        let mut conn = Session::Postgres(self.pool.take().await?);
         let Ok(answer) = tokio::time::timeout(PATIENCE, ask(&mut conn)).await else {
-            conn.close_on_drop();
+            conn.discard();
             return Err(StoreError::Unavailable("the database does not answer in time".to_owned()));
         };
         Ok(answer?)

@@ -7,7 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Dialect, Found, NewEvent, Readable, Store, all, change, one, parse, read, row, run},
+    db::{Found, NewEvent, Readable, Store, all, change, one, parse, read, row, run},
     error::StoreError,
 };
 

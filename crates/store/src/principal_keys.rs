@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Dialect, Found, Readable, Store, all, change, find, parse, read, row, run},
+    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
     error::StoreError,
     principals::{Principal, PrincipalRow},
     revocation::revoke_roots,

@@ -11,7 +11,7 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 use serde_json::json;
 
 use crate::{
-    db::{Db, Dialect, Store, all, change, read, run, text_list},
+    db::{Db, Store, all, change, read, run, text_list},
     error::StoreError,
 };
 
@@ -113,9 +113,8 @@ macro_rules! live_below {
     (sqlite) => {
         concat!(
             "WITH RECURSIVE made (grant_id) AS (
-    SELECT grant_id FROM tokens WHERE org_id = $1 AND id IN ",
-            text_list!(sqlite, "$2"),
-            " UNION ",
+    SELECT t.grant_id FROM json_each($2) r CROSS JOIN tokens t WHERE t.org_id = $1 AND t.id = r.value
+    UNION ",
             children!("json_each($2) r CROSS JOIN ", "r.value", " UNION "),
             " UNION ",
             live_below!(step "parent_id"),

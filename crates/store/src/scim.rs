@@ -8,6 +8,10 @@ pub use self::{
     users::{ScimUser, ScimUserChange, ScimUserFilter},
 };
 
+use portcullis_core::id::OrgId;
+
+use crate::db::{Bound, Value};
+
 /// A page of resources, and how many there are in all.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScimPage<T> {
@@ -51,6 +55,11 @@ impl Conditions {
             let _ = write!(self.sql, " AND {column} = ${}", self.values.len() + 1);
         }
         self
+    }
+
+    /// Values of a statement about this org with these conditions.
+    fn bound(&self, org: OrgId) -> Vec<Bound> {
+        [org.bound()].into_iter().chain(self.values.iter().map(Value::bound)).collect()
     }
 
     /// Adds a condition without a value.

@@ -7,9 +7,7 @@ use std::{
     time::Duration,
 };
 
-use sqlx::postgres::PgConnectOptions;
-
-use crate::row_key::RowKey;
+use crate::{db::Address, row_key::RowKey};
 
 /// Durability of a commit. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
 /// [`crate::Store::durability`] reads back.
@@ -29,7 +27,7 @@ pub struct DatabaseUrl(pub(crate) Target);
 #[derive(Clone)]
 pub(crate) enum Target {
     Sqlite(PathBuf),
-    Postgres(Box<PgConnectOptions>),
+    Postgres(Box<Address>),
 }
 
 /// The text names no database.
@@ -82,13 +80,7 @@ impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Target::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
-            Target::Postgres(options) => write!(
-                f,
-                "postgres://{}:{}/{}",
-                options.get_host(),
-                options.get_port(),
-                options.get_database().unwrap_or_default()
-            ),
+            Target::Postgres(address) => fmt::Display::fmt(address, f),
         }
     }
 }

@@ -130,13 +130,14 @@ mod tests {
 
     #[test]
     fn comments_and_literals_are_blanked_and_lines_kept() {
-        let source = "let a = \"sqlx // no\"; // sqlx\n/* a /* b */\nc */ let b = r#\"x\"y\"#;\n";
+        let source =
+            "let a = \"rusqlite // no\"; // rusqlite\n/* a /* b */\nc */ let b = r#\"x\"y\"#;\n";
 
         let code = blanked(source, Keep::CodeOnly);
 
-        assert!(!code.contains("sqlx") && !code.contains('x') && !code.contains('c'));
+        assert!(!code.contains("rusqlite") && !code.contains('x') && !code.contains('c'));
         assert_eq!(code.matches('\n').count(), 3);
-        assert!(blanked(source, Keep::Literals).contains("sqlx // no"));
+        assert!(blanked(source, Keep::Literals).contains("rusqlite // no"));
     }
 
     #[test]

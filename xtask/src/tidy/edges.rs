@@ -41,8 +41,17 @@ const CRATES: [Crate; 12] = [
 const PURE: [&str; 3] = ["crates/json", "crates/dlp", "crates/core"];
 
 /// Packages that would let them.
-const NOT_IN_CORE: [&str; 8] =
-    ["axum", "futures-util", "hyper", "hyper-util", "reqwest", "sqlx", "tokio", "tokio-util"];
+const NOT_IN_CORE: [&str; 9] = [
+    "axum",
+    "futures-util",
+    "hyper",
+    "hyper-util",
+    "reqwest",
+    "rusqlite",
+    "tokio",
+    "tokio-postgres",
+    "tokio-util",
+];
 
 const OWN_PREFIX: &str = "portcullis-";
 

@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn a_path_in_an_expression_is_found_inside_blocks() {
-        let found = named("fn f() { if a { sqlx::query(b) } }");
+        let found = named("fn f() { if a { rusqlite::query(b) } }");
 
-        assert!(found.iter().any(|path| path.contains("sqlx")));
+        assert!(found.iter().any(|path| path.contains("rusqlite")));
     }
 }

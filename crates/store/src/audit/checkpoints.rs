@@ -5,7 +5,7 @@ use portcullis_core::{audit::Hash, clock::Timestamp, id::OrgId};
 
 use super::tree::size_of;
 use crate::{
-    db::{Found, Readable, Store, change, parse, read, row},
+    db::{Found, Readable, Store, all, change, find, parse, read, row},
     error::StoreError,
 };
 
@@ -81,15 +81,11 @@ impl Readable for HeadRow {
 macro_rules! put_checkpoint {
     ($tx:ident, $org:expr, $kind:expr, $checkpoint:expr) => {{
         let checkpoint: &$crate::audit::checkpoints::StoredCheckpoint = $checkpoint;
-        sqlx::query($crate::audit::checkpoints::PUT)
-            .bind($org)
-            .bind($kind.as_str())
-            .bind($crate::audit::tree::number(checkpoint.size))
-            .bind(checkpoint.root.as_slice())
-            .bind(checkpoint.note.as_str())
-            .bind(checkpoint.signed_at.as_micros())
-            .execute(&mut *$tx)
-            .await?;
+        $crate::db::run!(
+            $tx, $crate::audit::checkpoints::PUT => $org, $kind.as_str(),
+            $crate::audit::tree::number(checkpoint.size), checkpoint.root.as_slice(),
+            checkpoint.note.as_str(), checkpoint.signed_at.as_micros()
+        );
     }};
 }
 
@@ -114,11 +110,7 @@ impl Store {
         kind: CheckpointKind,
     ) -> Result<Option<StoredCheckpoint>, StoreError> {
         let row: Option<CheckpointRow> = read!(self, unqueued org, |conn| {
-            sqlx::query_as(FIND)
-                .bind(org.to_string())
-                .bind(kind.as_str())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, FIND => org, kind.as_str())
         });
         row.map(CheckpointRow::read).transpose()
     }
@@ -141,12 +133,11 @@ impl Store {
     #[boxed]
     pub async fn any_checkpoint(&self) -> Result<Option<(OrgId, String)>, StoreError> {
         let row: Option<(String, String)> = read!(self, installation, |conn| {
-            sqlx::query_as(
+            find!(
+                conn,
                 "SELECT org_id, note FROM audit_checkpoints WHERE kind = 'signed' \
-                 ORDER BY signed_at DESC LIMIT 1",
+                 ORDER BY signed_at DESC LIMIT 1"
             )
-            .fetch_optional(&mut *conn)
-            .await?
         });
         let read = |(org, note): (String, String)| {
             Ok::<_, StoreError>((parse(&org, "audit_checkpoints.org_id")?, note))
@@ -162,13 +153,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
         let rows: Vec<Found<OrgCheckpointRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
-                 WHERE kind = 'signed' ORDER BY signed_at DESC, org_id LIMIT $1",
+            all!(
+                conn, "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
+                 WHERE kind = 'signed' ORDER BY signed_at DESC, org_id LIMIT $1"
+                => i64::from(limit)
             )
-            .bind(i64::from(limit))
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -181,13 +170,11 @@ impl Store {
         moment: Timestamp,
     ) -> Result<Vec<(OrgId, StoredCheckpoint)>, StoreError> {
         let rows: Vec<Found<OrgCheckpointRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
-                 WHERE kind = 'signed' AND signed_at >= $1 ORDER BY signed_at, org_id",
+            all!(
+                conn, "SELECT org_id, size, root, note, signed_at FROM audit_checkpoints \
+                 WHERE kind = 'signed' AND signed_at >= $1 ORDER BY signed_at, org_id"
+                => moment.as_micros()
             )
-            .bind(moment.as_micros())
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }
@@ -196,13 +183,12 @@ impl Store {
     #[boxed]
     pub async fn orgs_with_unsigned(&self) -> Result<Vec<OrgId>, StoreError> {
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
+            all!(
+                conn,
                 "SELECT h.org_id FROM audit_heads h LEFT JOIN audit_checkpoints c \
                  ON c.org_id = h.org_id AND c.kind = 'signed' \
-                 WHERE h.size > COALESCE(c.size, 0) ORDER BY h.org_id",
+                 WHERE h.size > COALESCE(c.size, 0) ORDER BY h.org_id"
             )
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok(self.readable(rows))
     }

@@ -5,10 +5,9 @@
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use sqlx::PgConnection;
 
 use crate::{
-    db::{Db, Store, change, read, row},
+    db::{Db, Session, Store, all, change, read, row, run},
     error::StoreError,
 };
 
@@ -98,13 +97,13 @@ row!(CountRow { minute: i64, kind: i64, number: i64 });
 
 /// Counts the events of the org with these positions, the first excluded.
 pub(super) async fn count_events(
-    tx: &mut PgConnection,
+    tx: &mut Session,
     org: &str,
     after: i64,
     last: i64,
 ) -> Result<(), StoreError> {
     for add in ADD_BY_POSITION {
-        sqlx::query(add).bind(org).bind(after).bind(last).execute(&mut *tx).await?;
+        run!(tx, add => org, after, last);
     }
     Ok(())
 }
@@ -118,13 +117,7 @@ impl Store {
         range: CountsRange,
     ) -> Result<Vec<StepCounts>, StoreError> {
         let rows: Vec<StepRow> = read!(self, org, |conn| {
-            sqlx::query_as(BY_STEP)
-                .bind(org.to_string())
-                .bind(range.from)
-                .bind(range.to)
-                .bind(range.step)
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, BY_STEP => org, range.from, range.to, range.step)
         });
         let mut steps: Vec<StepCounts> = Vec::new();
         for row in rows {
@@ -153,14 +146,7 @@ impl Store {
             Db::Sqlite { .. } => BY_TOOL_SQLITE,
             Db::Postgres(_) => BY_TOOL_POSTGRES,
         };
-        let rows: Vec<ToolRow> = read!(self, org, |conn| {
-            sqlx::query_as(query)
-                .bind(org.to_string())
-                .bind(&tools)
-                .bind(from)
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<ToolRow> = read!(self, org, |conn| all!(conn, query => org, &tools, from));
         let calls = |row: ToolRow| ToolCalls {
             tool: row.tool,
             hour: row.hour,
@@ -186,33 +172,22 @@ impl Store {
                 for (age, step) in THINNED {
                     // Whole steps: none is merged in two parts.
                     let to = (now - age).div_euclid(step) * step;
-                    let taken: Vec<CountRow> = sqlx::query_as(TAKE)
-                        .bind(&org)
-                        .bind(to - LOOKED_AT)
-                        .bind(to)
-                        .bind(step)
-                        .fetch_all(&mut *tx)
-                        .await?;
+                    let taken: Vec<CountRow> = all!(tx, TAKE => &org, to - LOOKED_AT, to, step);
                     for row in taken {
-                        sqlx::query(PUT)
-                            .bind(&org)
-                            .bind(row.minute.div_euclid(step) * step)
-                            .bind(row.kind)
-                            .bind(row.number)
-                            .execute(&mut *tx)
-                            .await?;
+                        run!(
+                            tx, PUT => &org, row.minute.div_euclid(step) * step, row.kind,
+                            row.number
+                        );
                     }
                 }
-                sqlx::query("DELETE FROM audit_tool_counts WHERE org_id = $1 AND hour < $2")
-                    .bind(&org)
-                    .bind(now.div_euclid(HOUR) - TOOL_HOURS)
-                    .execute(&mut *tx)
-                    .await?;
-                sqlx::query("DELETE FROM audit_counts WHERE org_id = $1 AND minute < $2")
-                    .bind(&org)
-                    .bind(forgotten)
-                    .execute(&mut *tx)
-                    .await?;
+                run!(
+                    tx, "DELETE FROM audit_tool_counts WHERE org_id = $1 AND hour < $2" => &org,
+                    now.div_euclid(HOUR) - TOOL_HOURS
+                );
+                run!(
+                    tx, "DELETE FROM audit_counts WHERE org_id = $1 AND minute < $2" => &org,
+                    forgotten
+                );
             }
         });
         Ok(())

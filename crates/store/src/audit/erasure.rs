@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::holds::held;
 use crate::{
     db::{
-        Db, Dialect, NewEvent, RecordTexts, Store, change, read, row, sealed_upto, waiting_events,
+        Db, NewEvent, RecordTexts, Store, all, change, read, row, run, sealed_upto, waiting_events,
     },
     error::StoreError,
     row_key::{CodedRow, PackedRecord, RowKey},
@@ -111,27 +111,16 @@ impl Store {
         let step = change!(self, org, |tx| {
             tx.announce_writer().await?;
             tx.remove_ended_intents().await?;
-            let rows: Vec<ErasableRow> = sqlx::query_as(select)
-                .bind(org.to_string())
-                .bind(after)
-                .bind(selection.event.map(|id| id.to_string()))
-                .bind(selection.actor.map(|id| id.to_string()))
-                .bind(selection.from.map(Timestamp::as_micros))
-                .bind(selection.to.map(Timestamp::as_micros))
-                .bind(BATCH)
-                .fetch_all(&mut *tx)
-                .await?;
+            let rows: Vec<ErasableRow> = all!(
+                tx, select => org, after, selection.event.map(|id| id.to_string()),
+                selection.actor.map(|id| id.to_string()), selection.from.map(Timestamp::as_micros),
+                selection.to.map(Timestamp::as_micros), BATCH
+            );
             let (step, lefts) = weigh(&rows, What { members, commitments: true })?;
             for (row, left) in lefts {
                 let record = PackedRecord::of(left.texts.pack());
                 let code = row.code_with(org, &self.row_key, &record);
-                sqlx::query(UPDATE)
-                    .bind(row.position)
-                    .bind(record.bytes)
-                    .bind(i32::from(left.has_payload))
-                    .bind(code)
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, UPDATE => row.position, record.bytes, i32::from(left.has_payload), code);
             }
             if step.erased + step.held > 0 {
                 let event = tell(&step);
@@ -159,14 +148,8 @@ impl Store {
         };
         let members = PAYLOADS.map(str::to_owned);
         // However many are kept by holds, looking for the others keeps nobody from writing.
-        let found: Vec<i64> = read!(self, org, |conn| {
-            sqlx::query_scalar(old)
-                .bind(org.to_string())
-                .bind(before.as_micros())
-                .bind(BATCH)
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let found: Vec<i64> =
+            read!(self, org, |conn| all!(conn, scalar old => org, before.as_micros(), BATCH));
         if found.is_empty() {
             return Ok(0);
         }
@@ -178,23 +161,12 @@ impl Store {
         let gone = change!(self, org, |tx| {
             tx.announce_writer().await?;
             tx.remove_ended_intents().await?;
-            let rows: Vec<ErasableRow> = sqlx::query_as(at)
-                .bind(org.to_string())
-                .bind(&found)
-                .bind(before.as_micros())
-                .fetch_all(&mut *tx)
-                .await?;
+            let rows: Vec<ErasableRow> = all!(tx, at => org, &found, before.as_micros());
             let (step, lefts) = weigh(&rows, What { members: &members, commitments: false })?;
             for (row, left) in lefts {
                 let record = PackedRecord::of(left.texts.pack());
                 let code = row.code_with(org, &self.row_key, &record);
-                sqlx::query(UPDATE)
-                    .bind(row.position)
-                    .bind(record.bytes)
-                    .bind(0)
-                    .bind(code)
-                    .execute(&mut *tx)
-                    .await?;
+                run!(tx, UPDATE => row.position, record.bytes, 0, code);
             }
             if step.erased > 0 {
                 let event = tell(step.erased);
@@ -368,15 +340,12 @@ WHERE position = $1";
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, SqlitePool};
-
     use super::*;
     use crate::db::schema;
 
-    #[tokio::test]
-    async fn events_are_selected_by_their_places_and_payloads_by_their_moments() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
+    #[test]
+    fn events_are_selected_by_their_places_and_payloads_by_their_moments() {
+        let open = schema::in_memory();
         let places = "audit_seals_1 (org_id=? AND sequence>?)";
         let end = "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)";
         let moments = "SEARCH i USING PRIMARY KEY (kind=? AND name>? AND name<?)";
@@ -385,14 +354,12 @@ mod tests {
         for (select, searches) in
             [(SELECT_IN_SQLITE, [places, end]), (OLD_PAYLOADS_IN_SQLITE, [moments, waiting])]
         {
-            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {select}"));
-            let plan: Vec<(i64, i64, i64, String)> =
-                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+            let plan = schema::plan_of(&open, select);
 
             for search in searches {
-                assert!(plan.iter().any(|step| step.3.contains(search)), "{search}: {plan:?}");
+                assert!(plan.iter().any(|step| step.contains(search)), "{search}: {plan:?}");
             }
-            let scans = plan.iter().any(|step| step.3 == "SCAN e" || step.3 == "SCAN s");
+            let scans = plan.iter().any(|step| step == "SCAN e" || step == "SCAN s");
             assert!(!scans, "{plan:?}");
         }
     }

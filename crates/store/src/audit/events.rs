@@ -13,7 +13,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Db, RecordTexts, Store, last_given, parse, positions_of_events, read, row},
+    db::{Db, RecordTexts, Store, find, last_given, parse, positions_of_events, read, row},
     error::StoreError,
 };
 
@@ -220,15 +220,8 @@ impl Store {
             Db::Sqlite { .. } => find_sql!(sqlite),
             Db::Postgres(_) => find_sql!(postgres),
         };
-        let row: Option<EventRow> = read!(self, org, |conn| {
-            sqlx::query_as(find)
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .bind(own)
-                .bind(under(visibility))
-                .fetch_optional(&mut *conn)
-                .await?
-        });
+        let row: Option<EventRow> =
+            read!(self, org, |conn| find!(conn, find => org, id, own, under(visibility)));
         row.map(EventRow::read).transpose()
     }
 }
@@ -251,26 +244,21 @@ fn under(visibility: Visibility) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, SqlitePool};
-
     use super::*;
     use crate::db::schema;
 
-    #[tokio::test]
-    async fn an_event_is_found_by_indexes_and_in_what_is_not_sealed_yet() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
+    #[test]
+    fn an_event_is_found_by_indexes_and_in_what_is_not_sealed_yet() {
+        let open = schema::in_memory();
 
-        let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", find_sql!(sqlite)));
-        let plan: Vec<(i64, i64, i64, String)> =
-            sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+        let plan = schema::plan_of(&open, find_sql!(sqlite));
 
         for search in [
             "SEARCH u USING INTEGER PRIMARY KEY (rowid>?)",
             "SEARCH i USING PRIMARY KEY (kind=? AND name=?)",
         ] {
-            assert!(plan.iter().any(|step| step.3 == search), "{search}: {plan:?}");
+            assert!(plan.iter().any(|step| step == search), "{search}: {plan:?}");
         }
-        assert!(!plan.iter().any(|step| step.3.starts_with("SCAN e")), "{plan:?}");
+        assert!(!plan.iter().any(|step| step.starts_with("SCAN e")), "{plan:?}");
     }
 }

@@ -7,7 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Dialect, NewEvent, Store, change, parse, parse_some, read, row},
+    db::{NewEvent, Store, all, change, one, parse, parse_some, read, row, run},
     error::StoreError,
 };
 
@@ -91,24 +91,18 @@ impl Store {
         change!(self, hold.org_id, |tx| {
             // The lock keeps another one from being laid between the count and the insertion.
             tx.lock_tokens(&org).await?;
-            let in_force: i64 = sqlx::query_scalar(COUNT).bind(&org).fetch_one(&mut *tx).await?;
+            let in_force: i64 = one!(tx, scalar COUNT => &org);
             if in_force >= MAX_HOLDS_IN_FORCE {
                 return Ok(HoldLaid::Full);
             }
-            sqlx::query(DELETE_OLD).bind(&org).bind(MAX_LIFTED).execute(&mut *tx).await?;
-            sqlx::query(
-                "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
-                 VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            )
-            .bind(hold.id.to_string())
-            .bind(&org)
-            .bind(&hold.reason)
-            .bind(hold.actor_id.map(|id| id.to_string()))
-            .bind(hold.from.map(Timestamp::as_micros))
-            .bind(hold.to.map(Timestamp::as_micros))
-            .bind(hold.created_at.as_micros())
-            .execute(&mut *tx)
-            .await?;
+            run!(tx, DELETE_OLD => &org, MAX_LIFTED);
+            run!(
+                tx, "INSERT INTO audit_holds (id, org_id, reason, actor_id, from_at, to_at, created_at) \
+                 VALUES ($1, $2, $3, $4, $5, $6, $7)"
+                => hold.id, &org, &hold.reason, hold.actor_id.map(|id| id.to_string()),
+                hold.from.map(Timestamp::as_micros), hold.to.map(Timestamp::as_micros),
+                hold.created_at.as_micros()
+            );
             tx.record_event(&self.row_key, event).await?;
         });
         Ok(HoldLaid::Done)
@@ -125,16 +119,9 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let now = event.occurred_at.as_micros();
         change!(self, org, |tx| {
-            let lifted = sqlx::query(
-                "UPDATE audit_holds SET released_at = $3 \
-                 WHERE org_id = $1 AND id = $2 AND released_at IS NULL",
-            )
-            .bind(org.to_string())
-            .bind(id.to_string())
-            .bind(now)
-            .execute(&mut *tx)
-            .await?;
-            if lifted.rows_affected() == 0 {
+            let lifted = run!(tx, "UPDATE audit_holds SET released_at = $3 \
+                 WHERE org_id = $1 AND id = $2 AND released_at IS NULL" => org, id, now);
+            if lifted == 0 {
                 return Ok(false);
             }
             tx.record_event(&self.row_key, event).await?;
@@ -151,15 +138,11 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Hold>, StoreError> {
         let rows: Vec<HoldRow> = read!(self, org, |conn| {
-            sqlx::query_as(
-                "SELECT id, reason, actor_id, from_at, to_at, created_at, released_at \
-                 FROM audit_holds WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3",
+            all!(
+                conn, "SELECT id, reason, actor_id, from_at, to_at, created_at, released_at \
+                 FROM audit_holds WHERE org_id = $1 AND id > $2 ORDER BY id LIMIT $3"
+                => org, after.map(|id| id.to_string()).unwrap_or_default(), limit
             )
-            .bind(org.to_string())
-            .bind(after.map(|id| id.to_string()).unwrap_or_default())
-            .bind(limit)
-            .fetch_all(&mut *conn)
-            .await?
         });
         rows.into_iter().map(|row| row.read(org)).collect()
     }

@@ -8,8 +8,8 @@ use portcullis_core::{
 
 use crate::{
     db::{
-        Db, Dialect, Found, NewEvent, Readable, RecordTexts, Scope, Store, begin, change,
-        database_clock, is_ended, parse, row, text_list,
+        Db, Found, NewEvent, Readable, RecordTexts, Store, all, change, database_clock, is_ended,
+        parse, read, row, run, text_list,
     },
     error::StoreError,
     row_key::{CodedRow, RowKey},
@@ -109,16 +109,11 @@ impl Store {
         skipped: i64,
         limit: u32,
     ) -> Result<Vec<Found<IntentRow>>, StoreError> {
-        Ok(match &self.db {
-            Db::Sqlite { readers, .. } => {
-                sqlx::query_as(OPEN).bind(i64::from(limit)).bind(skipped).fetch_all(readers).await?
-            }
-            Db::Postgres(pool) => {
-                let mut tx = begin(pool, Scope::Installation).await?;
-                let found = sqlx::query_as(ABANDONED).bind(i64::from(limit)).bind(skipped);
-                found.fetch_all(&mut *tx).await?
-            }
-        })
+        let sql = match &self.db {
+            Db::Sqlite { .. } => OPEN,
+            Db::Postgres(_) => ABANDONED,
+        };
+        Ok(read!(self, installation, |conn| all!(conn, sql => limit, skipped)))
     }
 
     /// Removes intents of the org that are not as they were written; the event that tells of them is committed
@@ -136,8 +131,7 @@ impl Store {
         };
         let ids = serde_json::json!(ids).to_string();
         change!(self, org, |tx| {
-            let deleted = sqlx::query(delete).bind(org.to_string()).bind(&ids).execute(&mut *tx);
-            if deleted.await?.rows_affected() == 0 {
+            if run!(tx, delete => org, &ids) == 0 {
                 return Ok(false);
             }
             tx.record_event(&self.row_key, event).await?;
@@ -149,11 +143,7 @@ impl Store {
     #[boxed]
     pub async fn drop_intent(&self, org: OrgId, id: EventId) -> Result<(), StoreError> {
         change!(self, org, |tx| {
-            sqlx::query("DELETE FROM audit_intents WHERE org_id = $1 AND id = $2")
-                .bind(org.to_string())
-                .bind(id.to_string())
-                .execute(&mut *tx)
-                .await?;
+            run!(tx, "DELETE FROM audit_intents WHERE org_id = $1 AND id = $2" => org, id);
         });
         Ok(())
     }

@@ -7,11 +7,10 @@
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use sqlx::{AssertSqlSafe, PgPool};
 
 use super::pruning::{MOVE, Pruned};
 use crate::{
-    db::{Db, Dialect, NewEvent, Scope, Store, begin, last_given, parse, row},
+    db::{Db, NewEvent, Pool, Scope, Store, all, begin, last_given, one, parse, row, run},
     error::StoreError,
 };
 
@@ -30,7 +29,7 @@ impl Store {
     pub async fn make_months(&self, now: Timestamp) -> Result<(), StoreError> {
         let Db::Postgres(pool) = &self.db else { return Ok(()) };
         let mut tx = begin(pool, Scope::Installation).await?;
-        sqlx::query(MAKE).bind(now.as_micros()).execute(&mut *tx).await?;
+        run!(tx, MAKE => now.as_micros());
         Ok(tx.commit().await?)
     }
 
@@ -40,7 +39,7 @@ impl Store {
     pub async fn rows_before(&self, before: Timestamp) -> Result<Timestamp, StoreError> {
         let Db::Postgres(pool) = &self.db else { return Ok(before) };
         let mut tx = begin(pool, Scope::Installation).await?;
-        let floor = sqlx::query_scalar(FLOOR).bind(before.as_micros()).fetch_one(&mut *tx).await?;
+        let floor = one!(tx, scalar FLOOR => before.as_micros());
         Ok(Timestamp::from_micros(floor))
     }
 
@@ -61,7 +60,7 @@ impl Store {
 
     async fn prune_month<F>(
         &self,
-        pool: &PgPool,
+        pool: &Pool,
         month: &Month,
         before: Timestamp,
         tell: &F,
@@ -84,7 +83,7 @@ impl Store {
     /// before that in other months. `false` if another node pruned meanwhile.
     async fn begin_behind<F>(
         &self,
-        pool: &PgPool,
+        pool: &Pool,
         month: &Month,
         end: &End,
         tell: &F,
@@ -100,19 +99,17 @@ impl Store {
         let org = end.org.to_string();
         let mut tx = begin(pool, end.org.into()).await?;
         tx.announce_writer().await?;
-        let moved = sqlx::query(MOVE).bind(&org).bind(pruned.first).bind(pruned.size);
-        if moved.execute(&mut *tx).await?.rows_affected() == 0 {
+        if run!(tx, MOVE => &org, pruned.first, pruned.size) == 0 {
             return Ok(false);
         }
-        let last: i64 =
-            sqlx::query_scalar(POSITION).bind(&org).bind(end.last).fetch_one(&mut *tx).await?;
+        let last: i64 = one!(tx, scalar POSITION => &org, end.last);
         for (sql, limit, bound) in [
             (SEALS_BELOW, end.last, &month.low),
             (SEALS_ABOVE, end.last, &month.high),
             (EVENTS_BELOW, last, &month.low),
             (EVENTS_ABOVE, last, &month.high),
         ] {
-            sqlx::query(sql).bind(&org).bind(limit).bind(bound).execute(&mut *tx).await?;
+            run!(tx, sql => &org, limit, bound);
         }
         let event = tell(end.org, &pruned);
         tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
@@ -122,24 +119,19 @@ impl Store {
 }
 
 /// The months that ended before `before`, oldest first.
-async fn over(pool: &PgPool, before: Timestamp) -> Result<Vec<Month>, StoreError> {
+async fn over(pool: &Pool, before: Timestamp) -> Result<Vec<Month>, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
-    Ok(sqlx::query_as(OVER).bind(before.as_micros()).fetch_all(&mut *tx).await?)
+    Ok(all!(tx, OVER => before.as_micros()))
 }
 
 /// End of each org's part of the month; `None` if something of it has to stay.
 async fn ends(
-    pool: &PgPool,
+    pool: &Pool,
     month: &Month,
     before: Timestamp,
 ) -> Result<Option<Vec<End>>, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
-    let rows: Vec<EndRow> = sqlx::query_as(ENDS)
-        .bind(&month.low)
-        .bind(&month.high)
-        .bind(before.as_micros())
-        .fetch_all(&mut *tx)
-        .await?;
+    let rows: Vec<EndRow> = all!(tx, ENDS => &month.low, &month.high, before.as_micros());
     let end = |row: EndRow| match row.last {
         Some(last) if !row.stays => {
             Ok(Some(End { org: parse(&row.org_id, "audit_events.org_id")?, last }))
@@ -151,23 +143,21 @@ async fn ends(
 
 /// Drops the partitions of a month of which nothing is shown any more. `false` if the log is locked
 /// for long, or an event of the month was written after all: then the next round tries.
-async fn drop_month(pool: &PgPool, month: &Month, horizon: i64) -> Result<bool, StoreError> {
+async fn drop_month(pool: &Pool, month: &Month, horizon: i64) -> Result<bool, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
     // A transaction that waits for a lock makes all others wait, so not for long; and shorter than
     // it takes the server to look for two that wait for each other.
     let lock = "SET LOCAL lock_timeout = '200ms'; \
                 LOCK TABLE ONLY audit_events, ONLY audit_seals IN ACCESS EXCLUSIVE MODE";
-    if let Err(error) = sqlx::raw_sql(lock).execute(&mut *tx).await {
-        let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-        return if code.as_deref() == Some("55P03") { Ok(false) } else { Err(error.into()) };
+    if let Err(error) = tx.script(lock).await {
+        return if error.is_locked_out() { Ok(false) } else { Err(error.into()) };
     }
-    let late = sqlx::query_scalar(LATE).bind(&month.low).bind(&month.high).bind(horizon);
-    if late.fetch_one(&mut *tx).await? {
+    if one!(tx, scalar LATE => &month.low, &month.high, horizon) {
         return Ok(false);
     }
     let name = &month.name;
     let drop = format!("DROP TABLE audit_events_{name}, audit_seals_{name}");
-    sqlx::raw_sql(AssertSqlSafe(drop)).execute(&mut *tx).await?;
+    tx.script(&drop).await?;
     tx.commit().await.map_err(StoreError::of_commit)?;
     Ok(true)
 }

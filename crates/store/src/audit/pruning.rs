@@ -6,7 +6,9 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use super::{checkpoints::HeadRow, holds::held};
 use crate::{
-    db::{Db, Dialect, Found, NewEvent, Store, change, events_of_seals, read, row, sealed_upto},
+    db::{
+        Db, Found, NewEvent, Store, all, change, events_of_seals, find, read, row, run, sealed_upto,
+    },
     error::StoreError,
 };
 
@@ -48,11 +50,7 @@ impl Store {
             Db::Postgres(_) => old_logs!(postgres),
         };
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(old)
-                .bind(payloads.as_micros())
-                .bind(events.as_micros())
-                .fetch_all(&mut *conn)
-                .await?
+            all!(conn, old => payloads.as_micros(), events.as_micros())
         });
         Ok(self.readable(rows))
     }
@@ -83,31 +81,19 @@ impl Store {
             tx.announce_writer().await?;
             // Whether an intent has ended is told by its event.
             tx.remove_ended_intents().await?;
-            let rows: Vec<OldRow> = sqlx::query_as(old)
-                .bind(&org)
-                .bind(first)
-                .bind(end)
-                .bind(BATCH)
-                .fetch_all(&mut *tx)
-                .await?;
+            let rows: Vec<OldRow> = all!(tx, old => &org, first, end, BATCH);
             let free: Vec<&OldRow> = rows.iter().take_while(|row| row.held == 0).collect();
             let Some(last) = free.last() else { return Ok(None) };
             let held = free.len() < rows.len();
             let pruned = Pruned { first, size: last.sequence + 1, held };
-            let moved = sqlx::query(MOVE)
-                .bind(&org)
-                .bind(first)
-                .bind(pruned.size)
-                .execute(&mut *tx)
-                .await?;
-            if moved.rows_affected() == 0 {
+            let moved = run!(tx, MOVE => &org, first, pruned.size);
+            if moved == 0 {
                 return Ok(None);
             }
-            sqlx::query("DELETE FROM audit_seals WHERE org_id = $1 AND sequence < $2")
-                .bind(&org)
-                .bind(pruned.size)
-                .execute(&mut *tx)
-                .await?;
+            run!(
+                tx, "DELETE FROM audit_seals WHERE org_id = $1 AND sequence < $2" => &org,
+                pruned.size
+            );
             // Events are sealed in the order of their positions.
             let positions: Vec<_> = free.iter().map(|row| row.position).collect();
             tx.delete_events(&org, &positions).await?;
@@ -123,10 +109,7 @@ impl Store {
     #[boxed]
     pub async fn pruned_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size: Option<i64> = read!(self, unqueued org, |conn| {
-            sqlx::query_scalar("SELECT size FROM audit_pruned WHERE org_id = $1")
-                .bind(org.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, scalar "SELECT size FROM audit_pruned WHERE org_id = $1" => org)
         });
         Ok(size.unwrap_or(0))
     }

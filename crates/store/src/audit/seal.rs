@@ -20,7 +20,7 @@ use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_o
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     db::{
-        Db, Dialect, Found, LogConnection, NewEvent, Store, change, last_given, read,
+        Db, Found, LogConnection, NewEvent, Store, all, change, find, last_given, one, read,
         waiting_events,
     },
     error::StoreError,
@@ -290,9 +290,7 @@ impl Store {
             }
             Db::Postgres(_) => UNSEALED_IN_POSTGRES,
         };
-        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(unsealed).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| all!(conn, unsealed));
         Ok(self.readable(rows))
     }
 
@@ -303,21 +301,16 @@ impl Store {
         if let Db::Sqlite { log, .. } = &self.db {
             return log.act(move |log| log.committed_since(position)).await;
         }
-        let last: i64 = read!(self, installation, |conn| {
-            sqlx::query_scalar(LAST_GIVEN).fetch_one(&mut *conn).await?
-        });
+        let last: i64 = read!(self, installation, |conn| one!(conn, scalar LAST_GIVEN));
         if last <= position {
             return Ok((Vec::new(), position));
         }
         let horizon = self.horizon().await?;
         let rows: Vec<Found<HeadRow>> = read!(self, installation, |conn| {
-            sqlx::query_as(
-                "SELECT DISTINCT org_id FROM audit_events WHERE position > $1 AND position <= $2",
+            all!(
+                conn, "SELECT DISTINCT org_id FROM audit_events WHERE position > $1 AND position <= $2"
+                => position, horizon
             )
-            .bind(position)
-            .bind(horizon)
-            .fetch_all(&mut *conn)
-            .await?
         });
         Ok((self.readable(rows), horizon))
     }
@@ -326,10 +319,7 @@ impl Store {
     #[boxed]
     pub async fn sealed_size(&self, org: OrgId) -> Result<i64, StoreError> {
         let size = read!(self, unqueued org, |conn| {
-            sqlx::query_scalar("SELECT size FROM audit_heads WHERE org_id = $1")
-                .bind(org.to_string())
-                .fetch_optional(&mut *conn)
-                .await?
+            find!(conn, scalar "SELECT size FROM audit_heads WHERE org_id = $1" => org)
         });
         Ok(size.unwrap_or(0))
     }
@@ -343,7 +333,7 @@ impl Store {
         }
         let last: i64 = change!(self, installation, |tx| {
             tx.wait_for_writers().await?;
-            sqlx::query_scalar(LAST_GIVEN).fetch_one(&mut *tx).await?
+            one!(tx, scalar LAST_GIVEN)
         });
         Ok(last)
     }

@@ -21,13 +21,10 @@ use crate::{
 macro_rules! put_tiles {
     ($tx:ident, $org:expr, $tiles:expr) => {
         for (id, hashes) in $tiles {
-            sqlx::query($crate::audit::tree::PUT)
-                .bind($org)
-                .bind(i64::from(id.level))
-                .bind($crate::audit::tree::number(id.index))
-                .bind(hashes.as_slice())
-                .execute(&mut *$tx)
-                .await?;
+            $crate::db::run!(
+                $tx, $crate::audit::tree::PUT => $org, i64::from(id.level),
+                $crate::audit::tree::number(id.index), hashes.as_slice()
+            );
         }
     };
 }
@@ -37,12 +34,10 @@ macro_rules! read_tiles {
     ($conn:ident, $org:expr, $ids:expr) => {{
         let mut tiles = portcullis_core::audit::tiles::Tiles::default();
         for id in $ids {
-            let tile: Option<Vec<u8>> = sqlx::query_scalar($crate::audit::tree::TILE)
-                .bind($org)
-                .bind(i64::from(id.level))
-                .bind($crate::audit::tree::number(id.index))
-                .fetch_optional(&mut *$conn)
-                .await?;
+            let tile: Option<Vec<u8>> = $crate::db::find!(
+                $conn, scalar $crate::audit::tree::TILE => $org, i64::from(id.level),
+                $crate::audit::tree::number(id.index)
+            );
             if let Some(hashes) = tile {
                 tiles.insert(id, hashes);
             }

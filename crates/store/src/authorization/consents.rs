@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Dialect, Found, Readable, Store, all, change, find, one, parse, read, row, run},
+    db::{Found, Readable, Store, all, change, find, one, parse, read, row, run},
     error::StoreError,
     revocation::revoke_roots,
     search::{FORGET, beginning, begins, index_words, records},

@@ -1,8 +1,9 @@
 //! Forward-only, numbered migrations, the same files for both databases.
 
+use rusqlite::{Connection, TransactionBehavior};
 use sha2::{Digest as _, Sha256};
-use sqlx::{PgPool, SqliteConnection, SqlitePool};
 
+use super::{Pool, Scope, Session, all, begin, one, run};
 use crate::error::StoreError;
 
 struct Migration {
@@ -64,54 +65,68 @@ impl Migration {
     }
 }
 
-pub(crate) async fn migrate_sqlite(pool: &SqlitePool) -> Result<(), StoreError> {
+pub(crate) fn migrate_sqlite(open: &mut Connection) -> Result<(), StoreError> {
     // A crash at any line leaves the schema as it was: the whole is one transaction.
-    let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
-    sqlx::query(CREATE).execute(&mut *tx).await?;
-    let applied: Vec<Applied> = sqlx::query_as(APPLIED).fetch_all(&mut *tx).await?;
-    for migration in pending(&applied, SQLITE)? {
-        sqlx::raw_sql(migration.sqlite).execute(&mut *tx).await?;
-        let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.mark(SQLITE));
-        apply.execute(&mut *tx).await?;
+    let tx = open.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    tx.execute(CREATE, ())?;
+    for migration in pending(&applied(&tx)?, SQLITE)? {
+        tx.execute_batch(migration.sqlite)?;
+        tx.execute(APPLY, (migration.version, migration.mark(SQLITE)))?;
     }
-    Ok(tx.commit().await?)
+    Ok(tx.commit()?)
 }
 
-pub(super) async fn migrate_postgres(pool: &PgPool) -> Result<(), StoreError> {
-    let mut tx = pool.begin().await?;
-    sqlx::query(LOCK).execute(&mut *tx).await?;
+fn applied(open: &Connection) -> Result<Vec<Applied>, StoreError> {
+    let mut select = open.prepare(APPLIED)?;
+    let rows = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+pub(super) async fn migrate_postgres(pool: &Pool) -> Result<(), StoreError> {
     // Migrations look after the rows of every org.
-    sqlx::query("SET LOCAL portcullis.installation = 'on'").execute(&mut *tx).await?;
-    sqlx::query(CREATE).execute(&mut *tx).await?;
-    let applied: Vec<Applied> = sqlx::query_as(APPLIED).fetch_all(&mut *tx).await?;
+    let mut tx = begin(pool, Scope::Installation).await?;
+    run!(tx, LOCK);
+    run!(tx, CREATE);
+    let applied: Vec<Applied> = all!(tx, APPLIED);
     for migration in pending(&applied, POSTGRES)? {
-        sqlx::raw_sql(migration.postgres).execute(&mut *tx).await?;
-        let apply = sqlx::query(APPLY).bind(migration.version).bind(migration.mark(POSTGRES));
-        apply.execute(&mut *tx).await?;
+        tx.script(migration.postgres).await?;
+        run!(tx, APPLY => migration.version, migration.mark(POSTGRES));
     }
     Ok(tx.commit().await?)
 }
 
 /// Compares the schema of an SQLite database, without a change.
-pub(crate) async fn of_sqlite(conn: &mut SqliteConnection) -> Result<Schema, StoreError> {
-    let any = "SELECT COUNT(*) FROM sqlite_master WHERE name = 'schema_migrations'";
-    let any: i64 = sqlx::query_scalar(any).fetch_one(&mut *conn).await?;
-    if any == 0 {
+pub(crate) fn of_sqlite(open: &Connection) -> Result<Schema, StoreError> {
+    if !open.table_exists(None::<&str>, "schema_migrations")? {
         return Ok(Schema::Missing);
     }
-    let applied: Vec<Applied> = sqlx::query_as(APPLIED).fetch_all(&mut *conn).await?;
-    Ok(compare(&applied, SQLITE))
+    Ok(compare(&applied(open)?, SQLITE))
 }
 
 /// The same of a PostgreSQL database.
-pub(super) async fn of_postgres(pool: &PgPool) -> Result<Schema, StoreError> {
-    let any = "SELECT to_regclass('schema_migrations') IS NOT NULL";
-    let any: bool = sqlx::query_scalar(any).fetch_one(pool).await?;
+pub(super) async fn of_postgres(pool: &Pool) -> Result<Schema, StoreError> {
+    let mut conn = Session::Postgres(pool.take().await?);
+    let any: bool = one!(conn, scalar "SELECT to_regclass('schema_migrations') IS NOT NULL");
     if !any {
         return Ok(Schema::Missing);
     }
-    let applied: Vec<Applied> = sqlx::query_as(APPLIED).fetch_all(pool).await?;
+    let applied: Vec<Applied> = all!(conn, APPLIED);
     Ok(compare(&applied, POSTGRES))
+}
+
+/// A new SQLite database in memory.
+#[cfg(test)]
+pub(crate) fn in_memory() -> Connection {
+    let mut open = Connection::open_in_memory().unwrap();
+    migrate_sqlite(&mut open).unwrap();
+    open
+}
+
+/// Steps by which SQLite runs a statement.
+#[cfg(test)]
+pub(crate) fn plan_of(open: &Connection, sql: &str) -> Vec<String> {
+    let mut explain = open.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+    explain.raw_query().mapped(|row| row.get("detail")).map(Result::unwrap).collect()
 }
 
 fn compare(applied: &[Applied], text: Text) -> Schema {

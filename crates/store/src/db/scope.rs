@@ -7,8 +7,9 @@
 use std::borrow::Cow;
 
 use portcullis_core::id::OrgId;
-use sqlx::{AssertSqlSafe, PgPool, Postgres, Transaction};
-use tokio::time::timeout;
+
+use super::{postgres::Pool, session::Session};
+use crate::error::DriverError;
 
 /// Rows that a transaction may see and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,31 +43,9 @@ impl Scope {
     }
 }
 
-/// Opens a transaction for the scope. A connection that ended while it was idle is noticed here,
-/// before anything was done on it, and another one is taken; so connections are not tested before
-/// they are used.
-pub(crate) async fn begin(
-    pool: &PgPool,
-    scope: Scope,
-) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-    let opening = async {
-        for _ in 0..pool.options().get_max_connections() {
-            let idle = pool.num_idle() > 0;
-            match pool.begin_with(AssertSqlSafe(scope.begin())).await {
-                Err(error) if idle && has_ended(&error) => {}
-                opened => return opened,
-            }
-        }
-        pool.begin_with(AssertSqlSafe(scope.begin())).await
-    };
-    let patience = pool.options().get_acquire_timeout();
-    timeout(patience, opening).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
-}
-
-/// Returns true if the connection is gone: cut, or ended by a server that restarts.
-fn has_ended(error: &sqlx::Error) -> bool {
-    let code = error.as_database_error().and_then(sqlx::error::DatabaseError::code);
-    matches!(error, sqlx::Error::Io(_)) || code.is_some_and(|code| code.starts_with("57P"))
+/// Opens a transaction for the scope.
+pub(crate) async fn begin(pool: &Pool, scope: Scope) -> Result<Session, DriverError> {
+    pool.begin(&scope.begin()).await.map(Session::Postgres)
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! SQLite's peculiarities.
 
 mod log;
+mod pool;
 
-use sqlx::{Sqlite, SqliteConnection, query::Query, sqlite::SqliteArguments};
-
-pub(crate) use self::log::{Log, LogConnection, insert_events, read_id};
-use super::{Dialect, NewEvent, TextColumn, last_given, newest_position};
-use crate::row_key::RowKey;
+pub(crate) use self::{
+    log::{Log, LogConnection, insert_events, open_to_read, open_to_write, read_id},
+    pool::{Connections, Session},
+};
+use super::{last_given, newest_position};
 
 /// One event; what it is bound to, here and in [`log`], stands in the order of the columns.
 const INSERT_EVENT: &str = concat!(
@@ -19,11 +20,11 @@ VALUES (1 + ",
 );
 
 /// A position is never given twice: what was sealed behind it stays in front of what comes.
-const RAISE_FLOOR: &str =
+pub(super) const RAISE_FLOOR: &str =
     concat!("UPDATE audit_floor SET position = MAX(position, ", newest_position!(), ")");
 
 /// The events of a JSON array of positions; a trigger deletes their entries in the index of the sealer.
-const DELETE_AT: &str = "
+pub(super) const DELETE_AT: &str = "
 DELETE FROM audit_events WHERE org_id = $1 AND position IN (SELECT value FROM json_each($2))";
 
 /// The SQL for the entries of `audit_index` that these events `e` have, one for each name. Kinds: 1 the actor,
@@ -111,83 +112,4 @@ pub(crate) use {
 };
 
 /// Intents that nothing has removed yet since their events were committed.
-const REMOVE_ENDED: &str = concat!("DELETE FROM audit_intents WHERE ", is_ended!());
-
-impl Dialect for SqliteConnection {
-    async fn announce_writer(&mut self) -> Result<(), sqlx::Error> {
-        Ok(())
-    }
-
-    async fn wait_for_writers(&mut self) -> Result<(), sqlx::Error> {
-        // One writes at a time: positions are given out and committed in the same order.
-        Ok(())
-    }
-
-    async fn lock_tokens(&mut self, _: &str) -> Result<(), sqlx::Error> {
-        // One writes at a time, tokens or anything else.
-        Ok(())
-    }
-
-    async fn lock_exports(&mut self, _: &str) -> Result<(), sqlx::Error> {
-        // One writes at a time, exports or anything else.
-        Ok(())
-    }
-
-    async fn lock_log_for_writing(&mut self) -> Result<(), sqlx::Error> {
-        // Any writer holds the whole file.
-        Ok(())
-    }
-
-    async fn insert_events(
-        &mut self,
-        key: &RowKey,
-        committed_at: i64,
-        rows: &[&NewEvent],
-    ) -> Result<(), sqlx::Error> {
-        for row in rows {
-            let insert = bind_event(sqlx::query(INSERT_EVENT), key, committed_at, row);
-            insert.execute(&mut *self).await?;
-        }
-        Ok(())
-    }
-
-    async fn remove_ended_intents(&mut self) -> Result<(), sqlx::Error> {
-        sqlx::query(REMOVE_ENDED).execute(&mut *self).await?;
-        Ok(())
-    }
-
-    async fn delete_events(&mut self, org_id: &str, positions: &[i64]) -> Result<(), sqlx::Error> {
-        sqlx::query(RAISE_FLOOR).execute(&mut *self).await?;
-        let positions = serde_json::Value::from(positions).to_string();
-        sqlx::query(DELETE_AT).bind(org_id).bind(positions).execute(&mut *self).await?;
-        Ok(())
-    }
-}
-
-fn bind_event<'q>(
-    insert: Query<'q, Sqlite, SqliteArguments>,
-    key: &RowKey,
-    committed_at: i64,
-    event: &'q NewEvent,
-) -> Query<'q, Sqlite, SqliteArguments> {
-    let packed = event.texts.packed().into_owned();
-    let code = event.code(key, committed_at, &packed);
-    insert
-        .bind(event.id.to_string())
-        .bind(event.org_id.to_string())
-        .bind(&*event.kind)
-        .bind(event.occurred_at.as_micros())
-        .bind(committed_at)
-        .bind(event.actor_id.map(|id| id.to_string()))
-        .bind(event.via.map(|id| id.to_string()))
-        .bind(event.token_id.map(|id| id.to_string()))
-        .bind(event.texts.of(TextColumn::Target))
-        .bind(event.decision.as_deref())
-        .bind(event.texts.of(TextColumn::Policy))
-        .bind(event.dlp_result.as_deref())
-        .bind(event.outcome.as_deref())
-        .bind(event.request_id.map(|id| id.to_string()))
-        .bind(packed.bytes)
-        .bind(event.has_payload.then_some(committed_at))
-        .bind(code)
-}
+pub(super) const REMOVE_ENDED: &str = concat!("DELETE FROM audit_intents WHERE ", is_ended!());

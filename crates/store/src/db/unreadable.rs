@@ -6,10 +6,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
-
-use super::Store;
-use crate::error::StoreError;
+use super::{FromRow, Row, Store};
+use crate::error::{DriverError, StoreError};
 
 /// A row that was left out of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,29 +41,18 @@ pub(crate) trait Readable: Sized {
 /// A row of a list as it was found.
 pub(crate) struct Found<T: Readable>(Result<T::Record, UnreadableRow>);
 
-impl<'r, R, T> FromRow<'r, R> for Found<T>
-where
-    R: Row,
-    T: Readable + FromRow<'r, R>,
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-{
+impl<T: Readable + FromRow> FromRow for Found<T> {
     /// Never fails: what would end the whole query is kept in the row's place.
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
         let read = T::from_row(row).map_err(|error| error.to_string());
         let read = read.and_then(|row| row.read().map_err(|error| error.to_string()));
         Ok(Self(read.map_err(|why| UnreadableRow { table: T::TABLE, row: keys(row), why })))
     }
 }
 
-fn keys<'r, R>(row: &'r R) -> String
-where
-    R: Row,
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-{
+fn keys(row: Row<'_>) -> String {
     let key = |name: &&'static str| {
-        let value: String = row.try_get(*name).ok()?;
+        let value: String = row.get(name).ok()?;
         let shown: String = value.chars().filter(char::is_ascii_graphic).take(KEY_BYTES).collect();
         Some(format!("{name} {shown}"))
     };

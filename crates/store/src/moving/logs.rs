@@ -1,12 +1,11 @@
 //! Compares the logs of both sides.
 
 use portcullis_core::audit::{Plan, tiles::TileId};
-use sqlx::{PgConnection, SqliteConnection};
 
 use super::{MovedLog, MovingError};
 use crate::{
     audit::tree::{read_tiles, size_of},
-    db::{parse, row},
+    db::{Session, parse, row},
     error::StoreError,
 };
 
@@ -33,8 +32,8 @@ macro_rules! logs {
 
 /// The logs, which are the same on both sides; or the first that is not.
 pub(super) async fn compare(
-    source: &mut SqliteConnection,
-    target: &mut PgConnection,
+    source: &mut Session,
+    target: &mut Session,
 ) -> Result<Vec<MovedLog>, MovingError> {
     let before = logs!(source);
     let after = logs!(target);

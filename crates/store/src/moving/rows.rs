@@ -1,13 +1,10 @@
 //! Rows from one database into the other, table by table.
 
-use sqlx::{
-    AssertSqlSafe, PgConnection, Postgres, Row, SqliteConnection, postgres::PgArguments,
-    query::Query, sqlite::SqliteRow,
-};
+use std::mem;
 
 use super::{MovedTable, MovingError};
 use crate::{
-    db::{all, one, run},
+    db::{Bound, Session, Value as _, all, cells, one, run},
     error::StoreError,
 };
 
@@ -92,11 +89,11 @@ impl Kind {
 }
 
 /// Locks all tables against other writers; fails unless they are empty.
-pub(super) async fn refuse_unless_empty(target: &mut PgConnection) -> Result<(), MovingError> {
+pub(super) async fn refuse_unless_empty(target: &mut Session) -> Result<(), MovingError> {
     let lock = format!("LOCK TABLE {} IN EXCLUSIVE MODE", TABLES.join(", "));
-    sqlx::raw_sql(AssertSqlSafe(lock)).execute(&mut *target).await?;
+    target.script(&lock).await?;
     for table in TABLES {
-        let any = AssertSqlSafe(format!("SELECT EXISTS (SELECT 1 FROM {table})"));
+        let any = format!("SELECT EXISTS (SELECT 1 FROM {table})");
         if one!(target, scalar any) {
             return Err(MovingError::NotEmpty(table));
         }
@@ -107,8 +104,8 @@ pub(super) async fn refuse_unless_empty(target: &mut PgConnection) -> Result<(),
 /// Copies a table in the order in which its rows were made, so that a row that refers to another
 /// one of the same table comes after it. Gives how many there were.
 pub(super) async fn copy(
-    source: &mut SqliteConnection,
-    target: &mut PgConnection,
+    source: &mut Session,
+    target: &mut Session,
     table: &'static str,
 ) -> Result<u64, MovingError> {
     let mut columns = columns(source, table).await?;
@@ -129,20 +126,20 @@ pub(super) async fn copy(
     let mut place = i64::MIN;
     let mut count = 0;
     loop {
-        let select = sqlx::query(AssertSqlSafe(select.as_str())).bind(place);
-        let rows = select.fetch_all(&mut *source).await?;
-        let Some(last) = rows.last() else { return Ok(count) };
-        place = last.try_get("moved_rowid")?;
-        let mut query = sqlx::query(AssertSqlSafe(insert.as_str()));
-        for column in &columns {
-            query = bind(query, &rows, column)?;
-        }
-        count += query.execute(&mut *target).await?.rows_affected();
+        let mut rows = source.all(cells, select.clone(), vec![place.bound()]).await?;
+        let Some(Bound::Int(Some(last))) = rows.last().and_then(|row| row.last()) else {
+            return Ok(count);
+        };
+        place = *last;
+        let values =
+            columns.iter().enumerate().map(|(at, column)| take(&mut rows, at, column.kind));
+        let values = values.collect::<Result<_, _>>()?;
+        count += target.run(insert.clone(), values).await?;
     }
 }
 
 /// Lets positions go on behind the last one; a row that somebody added at the end of all numbers is passed over.
-pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> {
+pub(super) async fn go_on(target: &mut Session) -> Result<(), MovingError> {
     run!(
         target,
         "SELECT setval('audit_events_position_seq', MAX(position)) FROM ( \
@@ -154,14 +151,13 @@ pub(super) async fn go_on(target: &mut PgConnection) -> Result<(), MovingError> 
 
 /// Fails unless the table has as many rows on both sides as were carried.
 pub(super) async fn check(
-    source: &mut SqliteConnection,
-    target: &mut PgConnection,
+    source: &mut Session,
+    target: &mut Session,
     table: MovedTable,
 ) -> Result<(), MovingError> {
     let count = format!("SELECT COUNT(*) FROM {}", table.name);
-    let count = || AssertSqlSafe(count.as_str());
-    let wanted: i64 = one!(source, scalar count());
-    let found: i64 = one!(target, scalar count());
+    let wanted: i64 = one!(source, scalar count.clone());
+    let found: i64 = one!(target, scalar count.clone());
     let wanted = wanted.unsigned_abs();
     let found = found.unsigned_abs();
     if wanted == found && wanted == table.rows {
@@ -170,10 +166,7 @@ pub(super) async fn check(
     Err(MovingError::Rows { table: table.name, wanted, found })
 }
 
-async fn columns(
-    source: &mut SqliteConnection,
-    table: &'static str,
-) -> Result<Vec<Column>, MovingError> {
+async fn columns(source: &mut Session, table: &'static str) -> Result<Vec<Column>, MovingError> {
     let columns = "SELECT name, type FROM pragma_table_info($1)";
     let rows: Vec<(String, String)> = all!(source, columns => table);
     let column = |(name, kind): (String, String)| {
@@ -198,8 +191,8 @@ async fn columns(
 
 /// Makes room for the months that the source has events of.
 pub(super) async fn make_months(
-    source: &mut SqliteConnection,
-    target: &mut PgConnection,
+    source: &mut Session,
+    target: &mut Session,
 ) -> Result<(), MovingError> {
     let months = "SELECT MIN(occurred_at) FROM audit_events \
                   GROUP BY strftime('%Y-%m', occurred_at / 1000000, 'unixepoch')";
@@ -211,45 +204,42 @@ pub(super) async fn make_months(
     Ok(())
 }
 
-type Insert<'q> = Query<'q, Postgres, PgArguments>;
-
-/// Binds what the rows have in a column.
-fn bind<'q>(
-    query: Insert<'q>,
-    rows: &[SqliteRow],
-    column: &Column,
-) -> Result<Insert<'q>, sqlx::Error> {
-    let name = column.name.as_str();
-    Ok(match column.kind {
-        Kind::Integer => query.bind(values::<Option<i64>>(rows, name)?),
-        Kind::Text => query.bind(values::<Option<String>>(rows, name)?),
-        Kind::Bytes => query.bind(values::<Option<Vec<u8>>>(rows, name)?),
-    })
-}
-
-fn values<'r, T>(rows: &'r [SqliteRow], name: &str) -> Result<Vec<T>, sqlx::Error>
-where
-    T: sqlx::Decode<'r, sqlx::Sqlite> + sqlx::Type<sqlx::Sqlite>,
-{
-    rows.iter().map(|row| row.try_get(name)).collect()
+/// Takes what the rows have in a column, as an array.
+fn take(rows: &mut [Vec<Bound>], at: usize, kind: Kind) -> Result<Bound, StoreError> {
+    let mut array = match kind {
+        Kind::Integer => Bound::Ints(Vec::new()),
+        Kind::Text => Bound::Texts(Vec::new()),
+        Kind::Bytes => Bound::Blobs(Vec::new()),
+    };
+    for row in rows {
+        let value = row.get_mut(at).map(mem::take).unwrap_or_default();
+        match (&mut array, value) {
+            (Bound::Ints(all), Bound::Int(value)) => all.push(value),
+            (Bound::Texts(all), Bound::Text(value)) => all.push(value),
+            (Bound::Blobs(all), Bound::Bytes(value)) => all.push(value),
+            (Bound::Ints(all), Bound::Text(None)) => all.push(None),
+            (Bound::Blobs(all), Bound::Text(None)) => all.push(None),
+            _ => return Err(StoreError::Corrupt("a column")),
+        }
+    }
+    Ok(array)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
-    use sqlx::SqlitePool;
-
     use super::*;
     use crate::db::schema;
 
-    #[tokio::test]
-    async fn every_table_is_moved_or_left_out_on_purpose() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
+    #[test]
+    fn every_table_is_moved_or_left_out_on_purpose() {
+        let open = schema::in_memory();
 
-        let tables = "SELECT name FROM sqlite_master WHERE type = 'table'";
-        let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(&pool).await.unwrap();
+        let mut select =
+            open.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").unwrap();
+        let tables = select.query_map((), |row| row.get(0)).unwrap();
+        let tables: Vec<String> = tables.map(Result::unwrap).collect();
 
         let found: BTreeSet<_> = tables.iter().map(String::as_str).collect();
         assert_eq!(found, TABLES.into_iter().chain(LEFT_OUT).collect());

@@ -1,16 +1,22 @@
 //! Change notices for nodes by PostgreSQL's NOTIFY: ids, never contents.
 
 use async_recursion::async_recursion as boxed;
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use portcullis_core::id::OrgId;
-use sqlx::postgres::{PgConnectOptions, PgListener, PgPoolOptions};
-use tokio::time::timeout;
+use tokio::{sync::mpsc, time::timeout};
+use tokio_postgres::{AsyncMessage, Client};
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::{db::opened_at_once, error::StoreError};
+use crate::{
+    db::{Address, Tls},
+    error::{DriverError, StoreError},
+};
 
-/// The channel that the triggers of the schema push to.
-const CHANNEL: &str = "portcullis";
+/// Listens on the channel that the triggers of the schema push to.
+const LISTEN: &str = "LISTEN portcullis";
+/// Pushes that wait to be read, at most; more wait in front of the wire.
+const PUSHES: usize = 1_024;
 /// Silence after which the connection is probed, and time limit of the probe.
 const SILENCE: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,7 +43,11 @@ impl News {
 }
 
 /// A wire on which pushes arrive.
-pub struct Listener(PgListener);
+pub struct Listener {
+    client: Client,
+    pushes: mpsc::Receiver<String>,
+    _wire: AbortOnDropHandle<()>,
+}
 
 impl std::fmt::Debug for Listener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -46,20 +56,26 @@ impl std::fmt::Debug for Listener {
 }
 
 impl Listener {
-    pub(super) async fn open(options: &PgConnectOptions) -> Result<Self, StoreError> {
-        // A pool for each: a wire that died in silence keeps its place in its pool for long.
-        let pool = PgPoolOptions::new()
-            .max_connections(1)
-            .acquire_timeout(PATIENCE)
-            .connect_lazy_with(options.clone());
+    pub(super) async fn open(address: &Address) -> Result<Self, StoreError> {
         let opening = async {
-            let mut listener = PgListener::connect_with(&pool).await?;
-            listener.ignore_pool_close_event(true);
-            listener.listen(CHANNEL).await?;
-            Ok::<_, sqlx::Error>(listener)
+            let tls = Tls::new(&address.tls)?;
+            let (client, mut wire) = address.config.connect(tls).await?;
+            let (heard, pushes) = mpsc::channel(PUSHES);
+            let listening = async move {
+                while let Some(Ok(message)) = poll_fn(|context| wire.poll_message(context)).await {
+                    if let AsyncMessage::Notification(push) = message
+                        && heard.send(push.payload().to_owned()).await.is_err()
+                    {
+                        return;
+                    }
+                }
+            };
+            let wire = AbortOnDropHandle::new(TaskTracker::new().spawn(listening));
+            client.batch_execute(LISTEN).await?;
+            Ok::<_, DriverError>(Self { client, pushes, _wire: wire })
         };
-        match timeout(PATIENCE, opened_at_once(options.get_port(), opening)).await {
-            Ok(listener) => Ok(Self(listener?)),
+        match timeout(PATIENCE, opening).await {
+            Ok(listener) => Ok(listener?),
             Err(_) => Err(silent()),
         }
     }
@@ -68,26 +84,24 @@ impl Listener {
     /// is not heard.
     #[boxed]
     pub async fn next(&mut self) -> Result<News, StoreError> {
-        self.0.eager_reconnect(false);
         loop {
-            match timeout(SILENCE, self.0.try_recv()).await {
-                Ok(Ok(Some(told))) => {
-                    if let Some(news) = News::read(told.payload()) {
+            match timeout(SILENCE, self.pushes.recv()).await {
+                Ok(Some(push)) => {
+                    if let Some(news) = News::read(&push) {
                         return Ok(news);
                     }
                 }
-                Ok(Ok(None)) => {
+                Ok(None) => {
                     return Err(StoreError::Unavailable("the wire of pushes broke".to_owned()));
                 }
-                Ok(Err(error)) => return Err(error.into()),
                 Err(_) => self.try_wire().await?,
             }
         }
     }
 
     async fn try_wire(&mut self) -> Result<(), StoreError> {
-        match timeout(PATIENCE, sqlx::query("SELECT 1").execute(&mut self.0)).await {
-            Ok(answer) => Ok(answer.map(drop)?),
+        match timeout(PATIENCE, self.client.check_connection()).await {
+            Ok(answer) => Ok(answer.map_err(DriverError::from)?),
             Err(_) => Err(silent()),
         }
     }

@@ -2,12 +2,11 @@
 //! for none.
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
-use sqlx::{ColumnIndex, Decode, FromRow, Row, Type};
 
 use super::{Pin, PinChange, PinVersion};
 use crate::{
-    db::{Readable, parse, row},
-    error::StoreError,
+    db::{FromRow, Readable, Row, parse, row},
+    error::{DriverError, StoreError},
 };
 
 pub(super) struct PinRow {
@@ -20,24 +19,18 @@ pub(super) struct PinRow {
     told_version: Option<String>,
 }
 
-impl<'r, R> FromRow<'r, R> for PinRow
-where
-    R: Row,
-    &'static str: ColumnIndex<R>,
-    String: Decode<'r, R::Database> + Type<R::Database>,
-    i64: Decode<'r, R::Database> + Type<R::Database>,
-{
+impl FromRow for PinRow {
     /// A version that cannot be read is another one than any upstream gives: its tool waits for the
     /// operator, and is never taken for one of which nothing was accepted yet.
-    fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
         let text = |column: &'static str| {
-            let read = row.try_get::<Option<String>, _>(column);
+            let read = row.get::<Option<String>>(column);
             read.unwrap_or_else(|_| Some(PinVersion::UNREADABLE.to_owned()))
         };
-        let moment = |column: &'static str| row.try_get(column).unwrap_or(Some(0));
+        let moment = |column: &'static str| row.get(column).unwrap_or(Some(0));
         Ok(Self {
-            org_id: row.try_get("org_id")?,
-            tool_id: row.try_get("tool_id")?,
+            org_id: row.get("org_id")?,
+            tool_id: row.get("tool_id")?,
             version: text("version"),
             pinned_at: moment("pinned_at"),
             found_version: text("found_version"),

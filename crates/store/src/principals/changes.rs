@@ -6,7 +6,7 @@ use portcullis_core::principal::Role;
 use super::{Principal, insert};
 use crate::{
     authorization::END_CODES,
-    db::{Dialect, NewEvent, Store, change, find},
+    db::{NewEvent, Store, change, find},
     error::StoreError,
     search::beginning,
 };

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
 use crate::{
-    db::{Db, Dialect, Found, NewEvent, Readable as _, Store, all, change, find, read, run},
+    db::{Db, Found, NewEvent, Readable as _, Store, all, change, find, read, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };

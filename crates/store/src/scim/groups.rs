@@ -9,13 +9,12 @@ use portcullis_core::{
     scim::{GroupAttributes, MAX_GROUPS_OF_USER, MAX_MEMBERS},
 };
 use serde_json::json;
-use sqlx::AssertSqlSafe;
 
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     db::{
-        Db, Dialect, Found, NewEvent, Readable, Store, all, change, find, one, parse, read, row,
-        run, text_list,
+        Db, Found, FromRow, NewEvent, Readable, Store, all, change, find, one, parse, read, row,
+        run, scalar, text_list,
     },
     error::StoreError,
 };
@@ -228,13 +227,9 @@ impl Store {
             format!("SELECT COUNT(*) FROM scim_groups g WHERE g.org_id = $1{}", conditions.sql);
         let page = conditions.page(SELECT, "g.id", offset, count);
         let (rows, total): (Vec<Found<GroupRow>>, i64) = read!(self, org, |conn| {
-            let mut all = sqlx::query_scalar(AssertSqlSafe(total.as_str())).bind(org.to_string());
-            let mut some = sqlx::query_as(AssertSqlSafe(page.as_str())).bind(org.to_string());
-            for value in &conditions.values {
-                all = all.bind(value);
-                some = some.bind(value);
-            }
-            (some.fetch_all(&mut *conn).await?, all.fetch_one(&mut *conn).await?)
+            let values = || conditions.bound(org);
+            let rows = conn.all(FromRow::from_row, page, values()).await?;
+            (rows, conn.one(scalar, total, values()).await?)
         });
         Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
     }

@@ -7,11 +7,10 @@ use portcullis_core::{
     scim::UserAttributes,
     trust::JoinKey,
 };
-use sqlx::AssertSqlSafe;
 
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
-    db::{Dialect, Found, NewEvent, Readable, Store, all, change, parse, read, row, run},
+    db::{Found, FromRow, NewEvent, Readable, Store, all, change, parse, read, row, run, scalar},
     error::StoreError,
     principals::{
         Changed, LastAdmin, Principal, PrincipalChange, PrincipalRow, change_within,
@@ -134,13 +133,9 @@ impl Store {
         let total = format!("SELECT COUNT(*){FROM}{}", conditions.sql);
         let page = conditions.page(&format!("{SELECT}{FROM}"), "u.principal_id", offset, count);
         let (rows, total): (Vec<Found<UserRow>>, i64) = read!(self, org, |conn| {
-            let mut all = sqlx::query_scalar(AssertSqlSafe(total.as_str())).bind(org.to_string());
-            let mut some = sqlx::query_as(AssertSqlSafe(page.as_str())).bind(org.to_string());
-            for value in &conditions.values {
-                all = all.bind(value);
-                some = some.bind(value);
-            }
-            (some.fetch_all(&mut *conn).await?, all.fetch_one(&mut *conn).await?)
+            let values = || conditions.bound(org);
+            let rows = conn.all(FromRow::from_row, page, values()).await?;
+            (rows, conn.one(scalar, total, values()).await?)
         });
         Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
     }
@@ -191,11 +186,7 @@ impl Store {
         let deleted = same.with(" AND u.deleted_at IS NOT NULL");
         let find = deleted.page(&format!("{SELECT}{FROM}"), "u.deleted_at DESC", 0, 1);
         let rows: Vec<Found<UserRow>> = read!(self, org, |conn| {
-            let mut find = sqlx::query_as(AssertSqlSafe(find.as_str())).bind(org.to_string());
-            for value in &deleted.values {
-                find = find.bind(value);
-            }
-            find.fetch_all(&mut *conn).await?
+            conn.all(FromRow::from_row, find, deleted.bound(org)).await?
         });
         Ok(self.readable(rows).pop())
     }

@@ -7,7 +7,7 @@ use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::Token
 
 use super::TokenRecord;
 use crate::{
-    db::{Db, Dialect, Store, all, change, one, run},
+    db::{Db, Store, all, change, one, run},
     error::StoreError,
     logins::LoginRecord,
     revocation::{above, revoked_among},

@@ -13,7 +13,7 @@ use super::{
     issue::{insert, insert_refresh},
 };
 use crate::{
-    db::{Dialect, Store, change, find, one, parse, read, row, run},
+    db::{Store, change, find, one, parse, read, row, run},
     error::StoreError,
     revocation::revoked_above,
 };

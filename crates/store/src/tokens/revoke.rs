@@ -7,7 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Dialect, Store, all, change, find, parse, read},
+    db::{Store, all, change, find, parse, read},
     error::StoreError,
     revocation::revoke_roots,
 };

@@ -11,13 +11,12 @@ use portcullis_core::{
     principal::{Plan, Role, ScopeSet},
     token::TokenHash,
 };
-use sqlx::{AssertSqlSafe, SqlitePool};
 use tempfile::TempDir;
 
 use super::{Issue, Issued, NewToken, TokenQuery, TokenRecord};
 use crate::{
     audit::events::{EventFilter, EventOrder, Visibility},
-    db::{Db, Dialect as _, NewEvent, Store, change},
+    db::{Connections, Db, NewEvent, Store, change},
     settings::{DatabaseSettings, DatabaseUrl},
 };
 
@@ -55,14 +54,14 @@ fn hash(n: u32) -> TokenHash {
     Token::generate(TokenKind::User, &Number(n)).hash()
 }
 
-async fn count(pool: &SqlitePool, steps: &Arc<AtomicU64>) {
-    let mut conn = pool.acquire().await.unwrap();
+async fn count(connections: &Connections, steps: &Arc<AtomicU64>) {
+    let mut conn = connections.take().await.unwrap();
     let steps = Arc::clone(steps);
     let handler = move || {
         steps.fetch_add(1, Relaxed);
-        true
+        false
     };
-    conn.lock_handle().await.unwrap().set_progress_handler(1, handler);
+    conn.call(move |open| Ok(open.progress_handler(1, Some(handler))?)).await.unwrap();
 }
 
 impl Counted {
@@ -104,7 +103,7 @@ impl Counted {
         let sql = sql.replace("$org", &format!("'{}'", self.org));
         let sql = sql.replace("$user", &format!("'{}'", self.user));
         let Db::Sqlite { writer, .. } = &self.store.db else { panic!("SQLite") };
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(writer).await.unwrap();
+        writer.take().await.unwrap().script(sql).await.unwrap();
     }
 
     fn token(&self, n: u32) -> TokenRecord {

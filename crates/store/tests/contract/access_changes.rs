@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 
 use portcullis_core::{id::OrgId, principal::Plan};
 use portcullis_store::{AccessChange, AccessMark, Store, TokenRecord};
-use sqlx::{Connection, PgConnection};
 
 use crate::{
-    database::{Database, on_both},
+    database::{self, Database, on_both},
     given::{self, NOW, hash, token},
 };
 
@@ -80,18 +79,18 @@ async fn a_change_that_is_committed_late_is_not_missed() {
         let one = slow.org_id;
         let two = quick.org_id;
         let mut reader = Reader::begin(&db.store).await;
-        let mut conn = PgConnection::connect(&db.url()).await.unwrap();
+        let conn = database::connect(&db.url()).await;
         let revoke = format!(
             "BEGIN; SET LOCAL portcullis.installation = 'on'; \
              UPDATE tokens SET revoked_at = 1 WHERE id = '{}'",
             slow.id
         );
-        sqlx::raw_sql(sqlx::AssertSqlSafe(revoke)).execute(&mut conn).await.unwrap();
+        conn.batch_execute(&revoke).await.unwrap();
 
         // Begun later, committed earlier.
         db.store.revoke_token(two, quick.id, NOW).await.unwrap();
         let before = reader.changed().await;
-        sqlx::raw_sql("COMMIT").execute(&mut conn).await.unwrap();
+        conn.batch_execute("COMMIT").await.unwrap();
 
         assert_eq!(before, [two].into());
         assert_eq!(reader.changed().await, [one].into());

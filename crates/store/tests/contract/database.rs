@@ -11,9 +11,11 @@ use std::{
 };
 
 use portcullis_store::{DatabaseSettings, DatabaseUrl, Store};
-use sqlx::{AssertSqlSafe, Connection, PgConnection, SqliteConnection};
+use rusqlite::Connection;
 use tempfile::TempDir;
 use tokio::{sync::OnceCell, task::JoinSet};
+use tokio_postgres::{Client, NoTls};
+use tokio_util::task::TaskTracker;
 
 use crate::{given, statements};
 
@@ -40,8 +42,8 @@ enum Place {
 
 /// Keeps every writer waiting while it lives.
 pub(crate) enum Blocked {
-    Sqlite(SqliteConnection),
-    Postgres(PgConnection),
+    Sqlite(Connection),
+    Postgres(Client),
 }
 
 /// The name of a database with the schema, made once: a copy of it costs less than the migrations do.
@@ -49,13 +51,13 @@ pub(crate) async fn template(server: &str) -> &'static str {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
     let make = async || {
         let name = format!("portcullis_test_{}_template", process::id());
-        let mut admin = PgConnection::connect(server).await.unwrap();
+        let admin = connect(server).await;
         let role = format!(
             "DO $$ BEGIN CREATE ROLE {ROLE} LOGIN PASSWORD '{ROLE}'; \
              EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"
         );
-        sqlx::raw_sql(AssertSqlSafe(role)).execute(&mut admin).await.unwrap();
-        make_database(&mut admin, &name, "template1").await;
+        admin.batch_execute(&role).await.unwrap();
+        make_database(&admin, &name, "template1").await;
         let settings = given::settings(url_of(server, &name).parse().unwrap());
         Store::open(&settings).await.unwrap().close().await;
         name
@@ -64,12 +66,12 @@ pub(crate) async fn template(server: &str) -> &'static str {
 }
 
 /// Makes the database, in place of one that a run left behind.
-pub(crate) async fn make_database(admin: &mut PgConnection, name: &str, template: &str) {
+pub(crate) async fn make_database(admin: &Client, name: &str, template: &str) {
     for statement in [
         format!("DROP DATABASE IF EXISTS {name}"),
         format!("CREATE DATABASE {name} TEMPLATE {template} OWNER {ROLE}"),
     ] {
-        sqlx::raw_sql(AssertSqlSafe(statement)).execute(&mut *admin).await.unwrap();
+        admin.batch_execute(&statement).await.unwrap();
     }
 }
 
@@ -103,8 +105,8 @@ impl Database {
         let Some(server) = server() else { return };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("portcullis_test_{}_{number}", process::id());
-        let mut admin = PgConnection::connect(&server).await.unwrap();
-        make_database(&mut admin, &name, template(&server).await).await;
+        let admin = connect(&server).await;
+        make_database(&admin, &name, template(&server).await).await;
         let (place, _) = server.rsplit_once('/').unwrap();
         let url = url_of(&server, &name);
         let place = Place::Server { url: url.clone(), admin: format!("{place}/{name}") };
@@ -115,8 +117,7 @@ impl Database {
         let mut tests = JoinSet::new();
         tests.spawn(test(Self { settings, store, place }));
         let outcome = tests.join_next().await.unwrap();
-        let drop = AssertSqlSafe(format!("DROP DATABASE {name} WITH (FORCE)"));
-        sqlx::raw_sql(drop).execute(&mut admin).await.unwrap();
+        admin.batch_execute(&format!("DROP DATABASE {name} WITH (FORCE)")).await.unwrap();
 
         if let Err(error) = outcome {
             panic::resume_unwind(error.into_panic());
@@ -165,20 +166,15 @@ impl Database {
     }
 
     /// The number that a query of an SQLite database gives.
-    pub(crate) async fn count(&self, query: &'static str) -> i64 {
-        sqlx::query_scalar(query).fetch_one(&mut self.sqlite().await).await.unwrap()
+    pub(crate) fn count(&self, query: &str) -> i64 {
+        self.sqlite().query_row(query, (), |row| row.get(0)).unwrap()
     }
 
     pub(crate) async fn execute_text(&self, statement: String) {
-        let statement = AssertSqlSafe(statement);
         match &self.place {
-            Place::File(_) => {
-                let mut conn = self.sqlite().await;
-                sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
-            }
+            Place::File(_) => self.sqlite().execute_batch(&statement).unwrap(),
             Place::Server { admin, .. } => {
-                let mut conn = PgConnection::connect(admin).await.unwrap();
-                sqlx::raw_sql(statement).execute(&mut conn).await.unwrap();
+                connect(admin).await.batch_execute(&statement).await.unwrap();
             }
         }
     }
@@ -187,14 +183,14 @@ impl Database {
     pub(crate) async fn block_writers(&self) -> Blocked {
         match &self.place {
             Place::File(_) => {
-                let mut conn = self.sqlite().await;
-                sqlx::raw_sql("BEGIN IMMEDIATE").execute(&mut conn).await.unwrap();
+                let conn = self.sqlite();
+                conn.execute_batch("BEGIN IMMEDIATE").unwrap();
                 Blocked::Sqlite(conn)
             }
             Place::Server { admin, .. } => {
-                let mut conn = PgConnection::connect(admin).await.unwrap();
+                let conn = connect(admin).await;
                 let lock = "BEGIN; LOCK TABLE audit_events, audit_intents IN EXCLUSIVE MODE";
-                sqlx::raw_sql(lock).execute(&mut conn).await.unwrap();
+                conn.batch_execute(lock).await.unwrap();
                 Blocked::Postgres(conn)
             }
         }
@@ -216,18 +212,26 @@ impl Database {
         }
     }
 
-    async fn sqlite(&self) -> SqliteConnection {
-        SqliteConnection::connect(self.file().to_str().unwrap()).await.unwrap()
+    fn sqlite(&self) -> Connection {
+        Connection::open(self.file()).unwrap()
     }
 }
 
 impl Blocked {
     pub(crate) async fn release(self) {
         match self {
-            Self::Sqlite(conn) => conn.close().await.unwrap(),
-            Self::Postgres(conn) => conn.close().await.unwrap(),
+            Self::Sqlite(conn) => conn.execute_batch("ROLLBACK").unwrap(),
+            Self::Postgres(conn) => conn.batch_execute("ROLLBACK").await.unwrap(),
         }
     }
+}
+
+/// Connects to a PostgreSQL database past the store.
+pub(crate) async fn connect(url: &str) -> Client {
+    let (client, wire) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    // It ends with the client.
+    TaskTracker::new().spawn(wire);
+    client
 }
 
 pub(crate) fn server() -> Option<String> {

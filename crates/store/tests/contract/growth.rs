@@ -12,19 +12,16 @@ use std::{
     },
 };
 
-use futures_util::TryStreamExt as _;
 use portcullis_store::{DatabaseUrl, Store};
+use rusqlite::{Connection, ToSql};
 use serde_json::Value;
-use sqlx::{
-    AssertSqlSafe, Connection, Executor as _, PgConnection, Row as _, SqliteConnection,
-    error::DatabaseError,
-};
 use tempfile::TempDir;
 use tokio::sync::{Mutex, OnceCell};
+use tokio_postgres::{SimpleQueryMessage, error::SqlState};
 
 use self::values::{ASKED, Column, Given, Use, filling, given, read_columns, use_of, values_of};
 use crate::{
-    database::{make_database, server, template, url_of},
+    database::{connect, make_database, server, template, url_of},
     given as scene,
 };
 
@@ -83,7 +80,7 @@ async fn work_on_sqlite(sql: &str) -> [f64; 2] {
     let filled = filled.lock().await;
     let mut work = [0.0; 2];
     for (work, place) in work.iter_mut().zip(&filled.places) {
-        *work = steps(place, sql, &filled.columns).await;
+        *work = steps(place, sql, &filled.columns);
     }
     work
 }
@@ -92,63 +89,70 @@ async fn fill_sqlite() -> (TempDir, Mutex<Filled>) {
     let folder = TempDir::new().unwrap();
     let mut columns = Vec::new();
     let places = [FEW, MANY].map(|rows| folder.path().join(format!("{rows}.db")));
-    for (place, rows) in places.iter().zip([FEW, MANY]) {
+    for (place, rows_of_each) in places.iter().zip([FEW, MANY]) {
         let settings = scene::settings(DatabaseUrl::sqlite(place.clone()));
         Store::open(&settings).await.unwrap().close().await;
-        let mut conn = SqliteConnection::connect(place.to_str().unwrap()).await.unwrap();
+        let conn = Connection::open(place).unwrap();
         let pragmas = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF";
-        conn.execute(pragmas).await.unwrap();
+        conn.execute_batch(pragmas).unwrap();
         let all = "SELECT m.name AS \"table\", c.name, c.type AS kind, c.\"notnull\" = 0 AS is_nullable FROM sqlite_schema m, pragma_table_xinfo(m.name) c \
                    WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' AND m.name <> 'schema_migrations' \
                    AND c.hidden = 0 ORDER BY m.name, c.cid";
-        columns = read_columns(sqlx::query_as(all).fetch_all(&mut conn).await.unwrap());
-        for insert in filling(&columns, rows, true) {
-            conn.execute(AssertSqlSafe(insert)).await.unwrap();
+        let mut select = conn.prepare(all).unwrap();
+        let rows = select
+            .query_map((), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+            .unwrap();
+        columns = read_columns(rows.map(Result::unwrap).collect());
+        for insert in filling(&columns, rows_of_each, true) {
+            conn.execute_batch(&insert).unwrap();
         }
-        conn.close().await.unwrap();
     }
     let places = places.map(|place| place.to_str().unwrap().to_owned());
     (folder, Mutex::new(Filled { places, columns }))
 }
 
-async fn steps(place: &str, sql: &str, columns: &[Column]) -> f64 {
-    let mut conn = SqliteConnection::connect(place).await.unwrap();
+fn steps(place: &str, sql: &str, columns: &[Column]) -> f64 {
+    let mut conn = Connection::open(place).unwrap();
     // What refers to a row that is deleted is looked for, and not missed before the end.
-    conn.execute("PRAGMA ignore_check_constraints = ON; BEGIN; PRAGMA defer_foreign_keys = ON")
-        .await
-        .unwrap();
-    let before: i64 =
-        sqlx::query_scalar("SELECT total_changes()").fetch_one(&mut conn).await.unwrap();
+    conn.execute_batch(
+        "PRAGMA ignore_check_constraints = ON; BEGIN; PRAGMA defer_foreign_keys = ON",
+    )
+    .unwrap();
+    let before = conn.total_changes();
     let steps = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&steps);
-    conn.lock_handle().await.unwrap().set_progress_handler(1, move || {
+    let count = move || {
         counted.fetch_add(1, Relaxed);
-        true
-    });
-    let mut query = sqlx::query(AssertSqlSafe(sql.to_owned()));
-    for place in 1..=values_of(sql) {
-        query = match given(sql, place, columns) {
-            Given::Text(text) => query.bind(text),
-            Given::Number(number) => query.bind(number),
-            Given::Bytes(bytes) => query.bind(bytes),
+        false
+    };
+    conn.progress_handler(1, Some(count)).unwrap();
+    let mut query = conn.prepare(sql).unwrap_or_else(|error| panic!("{error}: {sql}"));
+    for place in 1..=query.parameter_count() {
+        let name = query.parameter_name(place).and_then(|name| name[1..].parse().ok());
+        let value: Box<dyn ToSql> = match given(sql, name.unwrap_or(place), columns) {
+            Given::Text(text) => Box::new(text),
+            Given::Number(number) => Box::new(number),
+            Given::Bytes(bytes) => Box::new(bytes),
         };
+        query.raw_bind_parameter(place, value).unwrap();
     }
-    let done = conn.fetch_many(query).try_filter(|it| std::future::ready(it.is_right()));
-    let answered: Result<Vec<_>, _> = done.try_collect().await;
-    conn.lock_handle().await.unwrap().remove_progress_handler();
-    let answered = if sql.starts_with("INSERT") {
-        answered.unwrap_or_default()
-    } else {
-        answered.unwrap_or_else(|error| panic!("{error}: {sql}"))
-    }
-    .len();
-    let after: i64 =
-        sqlx::query_scalar("SELECT total_changes()").fetch_one(&mut conn).await.unwrap();
-    let changed = u32::try_from(after - before).unwrap();
-    let answered = u32::try_from(answered).unwrap();
+    let mut rows = query.raw_query();
+    let mut answered = 0_u32;
+    let ended = loop {
+        match rows.next() {
+            Ok(Some(_)) => answered += 1,
+            Ok(None) => break Ok(()),
+            Err(error) => break Err(error),
+        }
+    };
+    drop(rows);
     let steps = u32::try_from(steps.load(Relaxed)).unwrap();
-    conn.execute("ROLLBACK").await.unwrap();
-    conn.close().await.unwrap();
+    if let (Err(error), false) = (ended, sql.starts_with("INSERT")) {
+        panic!("{error}: {sql}");
+    }
+    let changed = u32::try_from(conn.total_changes() - before).unwrap();
+    drop(query);
+    conn.execute_batch("ROLLBACK").unwrap();
     f64::from(steps) / f64::from(answered.max(changed).max(1))
 }
 
@@ -167,35 +171,36 @@ async fn work_on_postgres(sql: &str) -> [f64; 2] {
 
 async fn fill_postgres(server: &str) -> Mutex<Filled> {
     let mut columns = Vec::new();
-    let mut admin = PgConnection::connect(server).await.unwrap();
+    let admin = connect(server).await;
     let places = [FEW, MANY].map(|rows| format!("portcullis_test_{}_{rows}_rows", process::id()));
     for (place, rows) in places.iter().zip([FEW, MANY]) {
-        make_database(&mut admin, place, template(server).await).await;
+        make_database(&admin, place, template(server).await).await;
         let (address, _) = server.rsplit_once('/').unwrap();
-        let mut conn = PgConnection::connect(&format!("{address}/{place}")).await.unwrap();
+        let conn = connect(&format!("{address}/{place}")).await;
         let all = "SELECT c.relname::text AS \"table\", a.attname::text AS name, format_type(a.atttypid, NULL) AS kind, NOT a.attnotnull AS is_nullable \
                    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid \
                    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') \
                    AND NOT c.relispartition AND c.relname <> 'schema_migrations' AND a.attnum > 0 \
                    AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY c.relname, a.attnum";
-        columns = read_columns(sqlx::query_as(all).fetch_all(&mut conn).await.unwrap());
+        let found = conn.query(all, &[]).await.unwrap();
+        let found = found.iter().map(|row| (row.get(0), row.get(1), row.get(2), row.get(3)));
+        columns = read_columns(found.collect());
         let free = "DO $$ DECLARE it RECORD; BEGIN \
                     FOR it IN SELECT conrelid::regclass AS place, conname FROM pg_constraint \
                     WHERE contype IN ('c', 'f') AND conparentid = 0 AND connamespace = 'public'::regnamespace \
                     LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', it.place, it.conname); \
                     END LOOP; END $$; SET session_replication_role = replica";
-        conn.execute(free).await.unwrap();
+        conn.batch_execute(free).await.unwrap();
         for insert in filling(&columns, rows, false) {
-            conn.execute(AssertSqlSafe(insert)).await.unwrap();
+            conn.batch_execute(&insert).await.unwrap();
         }
-        conn.execute("ANALYZE").await.unwrap();
-        conn.close().await.unwrap();
+        conn.batch_execute("ANALYZE").await.unwrap();
     }
     Mutex::new(Filled { places: places.map(|place| url_of(server, &place)), columns })
 }
 
 async fn reads(place: &str, sql: &str, columns: &[Column]) -> f64 {
-    let mut conn = PgConnection::connect(place).await.unwrap();
+    let conn = connect(place).await;
     // As the store does, all that has a type of the store's is given with it.
     let declared = (1..=values_of(sql)).map(|place| {
         let is_cast =
@@ -217,11 +222,11 @@ async fn reads(place: &str, sql: &str, columns: &[Column]) -> f64 {
         "BEGIN; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL portcullis.{scope}; PREPARE counted({declared}) AS {sql}"
     );
     let prepare = prepare.replace("counted()", "counted");
-    if let Err(error) = sqlx::raw_sql(AssertSqlSafe(prepare)).execute(&mut conn).await {
-        panic!("{error}: {sql}");
+    if let Err(error) = conn.batch_execute(&prepare).await {
+        panic!("{error:?}: {sql}");
     }
     let types = "SELECT parameter_types::text[] FROM pg_prepared_statements WHERE name = 'counted'";
-    let types: Vec<String> = sqlx::query_scalar(types).fetch_one(&mut conn).await.unwrap();
+    let types: Vec<String> = conn.query_one(types, &[]).await.unwrap().get(0);
     let values = types.iter().enumerate().map(|(place, of)| {
         let value = match given(sql, place + 1, columns) {
             Given::Number(number) => number.to_string(),
@@ -238,22 +243,24 @@ async fn reads(place: &str, sql: &str, columns: &[Column]) -> f64 {
     let values = if values.is_empty() { values } else { format!("({values})") };
     let explain =
         format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE counted{values}");
-    let plan = sqlx::raw_sql(AssertSqlSafe(explain)).fetch_one(&mut conn).await;
+    let plan = conn.simple_query(&explain).await;
     // A row by the key of one that is there.
-    if plan.as_ref().is_err_and(|error| {
-        error.as_database_error().is_some_and(DatabaseError::is_unique_violation)
-    }) {
+    if plan.as_ref().is_err_and(|error| error.code() == Some(&SqlState::UNIQUE_VIOLATION)) {
         return 0.0;
     }
-    let plan = plan.unwrap_or_else(|error| panic!("{error}: {sql} {values}"));
-    let plan: String = plan.get_unchecked(0);
+    let plan = plan.unwrap_or_else(|error| panic!("{error:?}: {sql} {values}"));
+    let plan: String = plan.iter().filter_map(first_column).collect();
     let plan: Value = serde_json::from_str(&plan).unwrap();
-    conn.close().await.unwrap();
     let plan = &plan[0]["Plan"];
     let [read, answered] = read(plan);
     let blocks =
         ["Shared Hit Blocks", "Shared Read Blocks"].map(|it| plan[it].as_f64().unwrap_or(0.0));
     (read + blocks[0] + blocks[1]) / answered.max(1.0)
+}
+
+fn first_column(message: &SimpleQueryMessage) -> Option<String> {
+    let SimpleQueryMessage::Row(row) = message else { return None };
+    row.get(0).map(str::to_owned)
 }
 
 /// The rows that a plan reads and answers or changes.

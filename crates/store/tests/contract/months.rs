@@ -5,11 +5,11 @@ use portcullis_core::{
     id::{EventId, Ids, OrgId},
 };
 use portcullis_store::{EventFilter, EventOrder, NewEvent, Pruned, Store, Visibility};
-use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::task::JoinSet;
+use tokio_postgres::Client;
 
 use crate::{
-    database::{Database, on_both},
+    database::{self, Database, on_both},
     given::{self, clock_at, event, leaf, soon, with_number, writer_of},
     retention::hold,
 };
@@ -33,9 +33,9 @@ async fn commit_at(store: &Store, at: Timestamp, event: NewEvent) {
     writer.append(event, soon()).await.unwrap();
 }
 
-async fn connect(db: &Database) -> PgConnection {
-    let mut conn = PgConnection::connect(&db.url()).await.unwrap();
-    sqlx::query("SET portcullis.installation = 'on'").execute(&mut conn).await.unwrap();
+async fn connect(db: &Database) -> Client {
+    let conn = database::connect(&db.url()).await;
+    conn.batch_execute("SET portcullis.installation = 'on'").await.unwrap();
     conn
 }
 
@@ -43,7 +43,8 @@ async fn connect(db: &Database) -> PgConnection {
 async fn places(db: &Database) -> Vec<(String, String)> {
     let places = "SELECT e.tableoid::regclass::text, s.tableoid::regclass::text \
                   FROM audit_events e JOIN audit_seals s ON s.event_id = e.id ORDER BY e.position";
-    sqlx::query_as(places).fetch_all(&mut connect(db).await).await.unwrap()
+    let places = connect(db).await.query(places, &[]).await.unwrap();
+    places.iter().map(|row| (row.get(0), row.get(1))).collect()
 }
 
 fn month(name: &str) -> (String, String) {
@@ -51,8 +52,8 @@ fn month(name: &str) -> (String, String) {
 }
 
 async fn exists(db: &Database, table: &str) -> bool {
-    let found = AssertSqlSafe(format!("SELECT to_regclass('{table}') IS NOT NULL"));
-    sqlx::query_scalar(found).fetch_one(&mut connect(db).await).await.unwrap()
+    let found = format!("SELECT to_regclass('{table}') IS NOT NULL");
+    connect(db).await.query_one(&found, &[]).await.unwrap().get(0)
 }
 
 async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<EventId> {

@@ -1,10 +1,10 @@
 //! The wall behind the statements: PostgreSQL itself keeps the rows of an org from the others.
 
 use portcullis_store::Store;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use tokio_postgres::{Client, SimpleQueryMessage};
 
 use crate::{
-    database::Database,
+    database::{self, Database},
     given::{self, append_all, approval, event, hash, keyed_intent, leaf, soon, token, writer},
 };
 
@@ -21,43 +21,49 @@ async fn tenant(store: &Store, n: u32) -> String {
     org.to_string()
 }
 
-async fn connect(db: &Database) -> PgConnection {
-    PgConnection::connect(&db.url()).await.unwrap()
+async fn connect(db: &Database) -> Client {
+    database::connect(&db.url()).await
 }
 
-async fn run(conn: &mut PgConnection, sql: &str) -> Result<u64, sqlx::Error> {
-    sqlx::raw_sql(AssertSqlSafe(sql)).execute(conn).await.map(|done| done.rows_affected())
+/// Rows that the last of these statements changed.
+async fn run(conn: &Client, sql: &str) -> Result<u64, String> {
+    let done = conn.simple_query(sql).await;
+    let done = done.map_err(|error| error.as_db_error().unwrap().message().to_owned())?;
+    match done.last() {
+        Some(SimpleQueryMessage::CommandComplete(rows)) => Ok(*rows),
+        other => panic!("{other:?}"),
+    }
 }
 
 /// Every table that holds what belongs to an org, with the column that says whose it is.
-async fn tables(conn: &mut PgConnection) -> Vec<(String, &'static str)> {
+async fn tables(conn: &Client) -> Vec<(String, &'static str)> {
     let tables = "SELECT c.relname::text FROM pg_class c \
                   JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'org_id' \
                   WHERE c.relnamespace = current_schema()::regnamespace \
                   AND c.relkind IN ('r', 'p')";
-    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(conn).await.unwrap();
-    let tables = tables.into_iter().map(|table| (table, "org_id"));
+    let tables = conn.query(tables, &[]).await.unwrap();
+    let tables = tables.iter().map(|row| (row.get(0), "org_id"));
     tables.chain([("orgs".to_owned(), "id")]).collect()
 }
 
 /// Orgs of the rows that the connection sees without naming one.
-async fn orgs_in(conn: &mut PgConnection, table: &str, column: &str) -> Vec<String> {
-    let all = AssertSqlSafe(format!("SELECT DISTINCT {column} FROM {table} ORDER BY {column}"));
-    sqlx::query_scalar(all).fetch_all(conn).await.unwrap()
+async fn orgs_in(conn: &Client, table: &str, column: &str) -> Vec<String> {
+    let all = format!("SELECT DISTINCT {column} FROM {table} ORDER BY {column}");
+    conn.query(&all, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_table_with_an_org_is_walled_also_for_its_owner() {
     Database::on_postgres(|db| async move {
-        let mut conn = connect(&db).await;
+        let conn = connect(&db).await;
 
-        for (table, _) in tables(&mut conn).await {
+        for (table, _) in tables(&conn).await {
             let wall = "SELECT c.relrowsecurity, c.relforcerowsecurity, c.relispartition, \
                         EXISTS (SELECT 1 FROM pg_policy p WHERE p.polrelid = c.oid \
                                 AND p.polname = 'of_one_org') \
-                        FROM pg_class c WHERE c.oid = $1::regclass";
-            let wall = sqlx::query(wall).bind(&table).fetch_one(&mut conn).await.unwrap();
-            let [enabled, forced, partition, policy] = [0, 1, 2, 3].map(|n| wall.get::<bool, _>(n));
+                        FROM pg_class c WHERE c.oid = $1::text::regclass";
+            let wall = conn.query_one(wall, &[&table]).await.unwrap();
+            let [enabled, forced, partition, policy] = [0, 1, 2, 3].map(|n| wall.get::<_, bool>(n));
             assert!(enabled && forced, "{table} has no row-level security");
             // A partition has no policy of its own: asked directly it shows nothing.
             assert!(policy != partition, "{table}");
@@ -71,20 +77,20 @@ async fn every_table_with_an_org_is_walled_also_for_its_owner() {
 async fn a_statement_that_names_no_org_sees_and_touches_no_other() {
     Database::on_postgres(|db| async move {
         let orgs = [tenant(&db.store, 1).await, tenant(&db.store, 2).await];
-        let mut conn = connect(&db).await;
+        let conn = connect(&db).await;
         let mut filled = 0;
 
-        for (table, column) in tables(&mut conn).await {
-            assert!(orgs_in(&mut conn, &table, column).await.is_empty(), "{table} without a scope");
+        for (table, column) in tables(&conn).await {
+            assert!(orgs_in(&conn, &table, column).await.is_empty(), "{table} without a scope");
             let ours = format!("BEGIN; SET LOCAL portcullis.org = '{}'", orgs[0]);
-            run(&mut conn, &ours).await.unwrap();
-            let one = orgs_in(&mut conn, &table, column).await;
+            run(&conn, &ours).await.unwrap();
+            let one = orgs_in(&conn, &table, column).await;
             assert!(one.iter().all(|org| *org == orgs[0]), "{table}: {one:?}");
-            run(&mut conn, "ROLLBACK").await.unwrap();
-            assert!(orgs_in(&mut conn, &table, column).await.is_empty(), "{table} keeps no scope");
-            run(&mut conn, "BEGIN; SET LOCAL portcullis.installation = 'on'").await.unwrap();
-            let all = orgs_in(&mut conn, &table, column).await;
-            run(&mut conn, "ROLLBACK").await.unwrap();
+            run(&conn, "ROLLBACK").await.unwrap();
+            assert!(orgs_in(&conn, &table, column).await.is_empty(), "{table} keeps no scope");
+            run(&conn, "BEGIN; SET LOCAL portcullis.installation = 'on'").await.unwrap();
+            let all = orgs_in(&conn, &table, column).await;
+            run(&conn, "ROLLBACK").await.unwrap();
             if all.len() == 2 {
                 assert_eq!((all, one), (orgs.to_vec(), vec![orgs[0].clone()]), "{table}");
                 filled += 1;
@@ -92,11 +98,11 @@ async fn a_statement_that_names_no_org_sees_and_touches_no_other() {
         }
         assert!(filled >= 9, "too little was looked at: {filled}");
         let ours = format!("BEGIN; SET LOCAL portcullis.org = '{}'", orgs[0]);
-        run(&mut conn, &ours).await.unwrap();
-        assert_eq!(run(&mut conn, "UPDATE tokens SET label = 'x'").await.unwrap(), 1);
-        assert_eq!(run(&mut conn, "DELETE FROM audit_intents").await.unwrap(), 1);
+        run(&conn, &ours).await.unwrap();
+        assert_eq!(run(&conn, "UPDATE tokens SET label = 'x'").await.unwrap(), 1);
+        assert_eq!(run(&conn, "DELETE FROM audit_intents").await.unwrap(), 1);
         let theirs = format!("UPDATE tokens SET org_id = '{}'", orgs[1]);
-        let refused = run(&mut conn, &theirs).await.unwrap_err().to_string();
+        let refused = run(&conn, &theirs).await.unwrap_err();
         assert!(refused.contains("row-level security"), "{refused}");
     })
     .await;

@@ -7,14 +7,10 @@ use std::{
     fmt::Debug,
     fs, path,
     sync::{LazyLock, Mutex, PoisonError},
-    thread,
 };
 
 use crate::growth;
-use sqlx::{
-    AssertSqlSafe, Connection, SqliteConnection,
-    sqlite::{SqliteConnectOptions, SqlitePool},
-};
+use rusqlite::Connection;
 use tracing::{
     Event, Metadata, Subscriber,
     field::{Field, Visit},
@@ -95,12 +91,12 @@ pub(crate) fn record() {
     LazyLock::force(&RECORDER);
 }
 
-/// Takes the statements that the driver logs.
+/// Takes the statements that the store logs.
 struct Recorder;
 
 impl Subscriber for Recorder {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.target() == "sqlx::query"
+        metadata.target() == "portcullis_store::statements"
     }
     fn new_span(&self, _: &Attributes<'_>) -> Id {
         Id::from_u64(1)
@@ -108,9 +104,7 @@ impl Subscriber for Recorder {
     fn record(&self, _: &Id, _: &Record<'_>) {}
     fn record_follows_from(&self, _: &Id, _: &Id) {}
     fn event(&self, event: &Event<'_>) {
-        // The driver runs SQLite on threads of its own.
-        let is_sqlite = thread::current().name().is_some_and(|name| name.contains("sqlite"));
-        event.record(&mut Statement(if is_sqlite { &ON_SQLITE } else { &ON_POSTGRES }));
+        event.record(&mut Statement(&ON_POSTGRES));
     }
     fn enter(&self, _: &Id) {}
     fn exit(&self, _: &Id) {}
@@ -119,11 +113,16 @@ impl Subscriber for Recorder {
 struct Statement(&'static Statements);
 
 impl Visit for Statement {
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        if field.name() == "is_sqlite" && value {
+            self.0 = &ON_SQLITE;
+        }
+    }
     fn record_str(&mut self, field: &Field, text: &str) {
         let text = text.trim();
         // Those of the tests themselves have their values in them.
         let is_of_tests = !text.contains("$1") || text.ends_with(OF_TESTS);
-        if field.name() == "db.statement" && !is_of_tests && !text.starts_with("EXPLAIN") {
+        if field.name() == "statement" && !is_of_tests && !text.starts_with("EXPLAIN") {
             self.0.note(text);
         }
     }
@@ -145,16 +144,15 @@ struct Reading {
 /// Explains and counts the statements that no test before ran, on this database. Those that it does not take are left to the
 /// next one: its test may have changed the schema.
 pub(crate) async fn check(file: &path::Path) {
-    let mut conn = SqliteConnection::connect(file.to_str().unwrap()).await.unwrap();
-    let tables = tables(&mut conn).await;
+    let conn = Connection::open(file).unwrap();
+    let tables = tables(&conn);
     for sql in ON_SQLITE.waiting() {
-        let Ok(readings) = readings(&mut conn, &sql, &tables).await else { continue };
+        let Ok(readings) = readings(&conn, &sql, &tables) else { continue };
         if ON_SQLITE.take(&sql) {
             assert_eq!(readings, [], "a statement needs an index, or an exception above: {sql}");
             growth::check_on_sqlite(&sql).await;
         }
     }
-    conn.close().await.unwrap();
 }
 
 /// Counts the statements that no test before ran.
@@ -166,19 +164,21 @@ pub(crate) async fn check_on_postgres() {
     }
 }
 
-async fn tables(conn: &mut SqliteConnection) -> BTreeSet<String> {
-    let tables = "SELECT name FROM sqlite_schema WHERE type = 'table'";
-    let tables: Vec<String> = sqlx::query_scalar(tables).fetch_all(conn).await.unwrap();
-    tables.into_iter().collect()
+fn tables(conn: &Connection) -> BTreeSet<String> {
+    let mut select = conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'").unwrap();
+    select.query_map((), |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-async fn readings(
-    conn: &mut SqliteConnection,
+fn readings(
+    conn: &Connection,
     sql: &str,
     tables: &BTreeSet<String>,
-) -> Result<Vec<Reading>, sqlx::Error> {
-    let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {sql}"));
-    let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).fetch_all(conn).await?;
+) -> rusqlite::Result<Vec<Reading>> {
+    let mut explain = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}"))?;
+    let plan = explain
+        .raw_query()
+        .mapped(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .collect::<rusqlite::Result<Vec<(i64, i64, i64, String)>>>()?;
     let words: Vec<&str> = sql.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     let table_of = |name: &str| {
@@ -216,10 +216,8 @@ async fn a_recursion_that_joins_by_one_of_several_links_is_found_to_read_all_tok
     let url = portcullis_store::DatabaseUrl::sqlite(file.clone());
     let settings = crate::given::settings(url);
     portcullis_store::Store::open(&settings).await.unwrap().close().await;
-    let options = SqliteConnectOptions::new().filename(file);
-    let pool = SqlitePool::connect_with(options).await.unwrap();
-    let mut conn = pool.acquire().await.unwrap();
-    let tables = tables(&mut conn).await;
+    let conn = Connection::open(file).unwrap();
+    let tables = tables(&conn);
     let sql = "WITH RECURSIVE doomed (id, grant_id) AS (
         SELECT id, grant_id FROM tokens WHERE org_id = $1 AND id = $2
         UNION SELECT t.id, t.grant_id FROM tokens t JOIN doomed d
@@ -227,7 +225,7 @@ async fn a_recursion_that_joins_by_one_of_several_links_is_found_to_read_all_tok
         WHERE t.org_id = $1
     ) UPDATE tokens SET revoked_at = $3 WHERE org_id = $1 AND id IN (SELECT id FROM doomed)";
 
-    let found = readings(&mut conn, sql, &tables).await.unwrap();
+    let found = readings(&conn, sql, &tables).unwrap();
 
     let nested: Vec<_> = found.iter().filter(|reading| reading.is_nested).collect();
     assert_eq!(nested.len(), 1, "{found:?}");

@@ -4,7 +4,7 @@ use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
-    db::{Db, RecordTexts, Store, events_of_seals, has_sealed_twin, index_entries, read, row},
+    db::{Db, RecordTexts, Store, all, events_of_seals, has_sealed_twin, index_entries, read, row},
     error::StoreError,
 };
 
@@ -157,14 +157,7 @@ impl Store {
             Db::Sqlite { .. } => indexed_sql!(sqlite),
             Db::Postgres(_) => indexed_sql!(postgres),
         };
-        let rows: Vec<IndexedRow> = read!(self, org, |conn| {
-            sqlx::query_as(sql)
-                .bind(org.to_string())
-                .bind(first)
-                .bind(end)
-                .fetch_all(&mut *conn)
-                .await?
-        });
+        let rows: Vec<IndexedRow> = read!(self, org, |conn| all!(conn, sql => org, first, end));
         Ok(rows.into_iter().map(IndexedRow::read).collect())
     }
 }

@@ -12,7 +12,7 @@ use super::{
     is_under, own, under,
 };
 use crate::{
-    db::{Db, Store, events_of_seals, find, read, text_list},
+    db::{Db, Store, Value as _, all, events_of_seals, find, read, scalar, text_list},
     error::StoreError,
 };
 
@@ -184,18 +184,11 @@ impl Store {
         span: &mut Span,
     ) -> Result<bool, StoreError> {
         let mut found: Option<i64> = None;
-        // PostgreSQL plans it for its value: a plan for any value walks the whole log for one that is in no event.
-        let is_prepared = matches!(self.db, Db::Sqlite { .. });
         for (column, value) in values {
+            // A plan for any value walks the whole log for one that is in no event.
             let next: Option<i64> = read!(self, org, |conn| {
-                sqlx::query_scalar(next_in(&self.db, order, *column))
-                    .persistent(is_prepared)
-                    .bind(org.to_string())
-                    .bind(value)
-                    .bind(span.low)
-                    .bind(span.high)
-                    .fetch_optional(&mut *conn)
-                    .await?
+                let values = vec![org.bound(), value.bound(), span.low.bound(), span.high.bound()];
+                conn.find_by_value(scalar, next_in(&self.db, order, *column), values).await?
             });
             found = match order {
                 EventOrder::Ascending => found.into_iter().chain(next).min(),
@@ -236,25 +229,13 @@ impl Store {
             Some(EventTarget::StartsWith(prefix)) => (None, Some(prefix)),
         };
         let rows: Vec<EventRow> = read!(self, org, |conn| {
-            sqlx::query_as(sql)
-                .bind(org.to_string())
-                .bind(span.low)
-                .bind(span.high)
-                .bind(i64::try_from(limit).unwrap_or(i64::MAX))
-                .bind(own(visibility))
-                .bind(principal)
-                .bind(token)
-                .bind(target)
-                .bind(prefix)
-                .bind(list(&filter.kinds))
-                .bind(list(&filter.decisions))
-                .bind(list(&filter.policies))
-                .bind(list(&filter.dlp_results))
-                .bind(list(&filter.outcomes))
-                .bind(filter.request_id.map(|id| id.to_string()))
-                .bind(under(visibility))
-                .fetch_all(&mut *conn)
-                .await?
+            all!(
+                conn, sql => org, span.low, span.high, i64::try_from(limit).unwrap_or(i64::MAX),
+                own(visibility), principal, token, target, prefix, list(&filter.kinds),
+                list(&filter.decisions), list(&filter.policies), list(&filter.dlp_results),
+                list(&filter.outcomes), filter.request_id.map(|id| id.to_string()),
+                under(visibility)
+            )
         });
         rows.into_iter().map(EventRow::read).collect()
     }
@@ -312,22 +293,17 @@ WHERE org_id = $1 AND sequence >= $2 AND sequence < $3 ORDER BY sequence LIMIT 1
 
 #[cfg(test)]
 mod tests {
-    use sqlx::{AssertSqlSafe, SqlitePool};
-
     use super::*;
     use crate::db::schema;
 
-    #[tokio::test]
-    async fn a_page_with_any_filter_walks_places_by_index_and_finds_events_by_position() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
+    #[test]
+    fn a_page_with_any_filter_walks_places_by_index_and_finds_events_by_position() {
+        let open = schema::in_memory();
 
         for list in [list_sql!(sqlite, "ASC"), list_sql!(sqlite, "DESC")] {
-            let explain = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {list}"));
-            let plan: Vec<(i64, i64, i64, String)> =
-                sqlx::query_as(explain).fetch_all(&pool).await.unwrap();
+            let plan = schema::plan_of(&open, list);
 
-            let steps: Vec<_> = plan.iter().map(|step| step.3.as_str()).collect();
+            let steps: Vec<_> = plan.iter().map(String::as_str).collect();
             let places = "audit_seals_1 (org_id=? AND sequence>? AND sequence<?)";
             assert!(steps[0].starts_with("SEARCH s ") && steps[0].ends_with(places), "{steps:?}");
             assert_eq!(steps[1], "SEARCH e USING INTEGER PRIMARY KEY (rowid=?)");

@@ -6,7 +6,7 @@ use portcullis_core::id::OrgId;
 
 use super::seal_of_event;
 use crate::{
-    db::{Db, Store, last_given, read, row},
+    db::{Db, Store, all, find, last_given, one, read, row},
     error::StoreError,
 };
 
@@ -128,23 +128,14 @@ impl Store {
     /// Ends of the org's log, by its head and by its last seal.
     #[boxed]
     pub async fn log_ends(&self, org: OrgId) -> Result<LogEnds, StoreError> {
-        let ends: EndsRow = read!(self, org, |conn| {
-            sqlx::query_as(ENDS).bind(org.to_string()).fetch_one(&mut *conn).await?
-        });
+        let ends: EndsRow = read!(self, org, |conn| one!(conn, ENDS => org));
         Ok(ends.read())
     }
 
     /// Number of the org's events behind the position `after` up to the position `upto`.
     #[boxed]
     pub async fn count_events(&self, org: OrgId, after: i64, upto: i64) -> Result<i64, StoreError> {
-        Ok(read!(self, org, |conn| {
-            sqlx::query_scalar(COUNT)
-                .bind(org.to_string())
-                .bind(after)
-                .bind(upto)
-                .fetch_one(&mut *conn)
-                .await?
-        }))
+        Ok(read!(self, org, |conn| one!(conn, scalar COUNT => org, after, upto)))
     }
 
     /// Id of the org's first event behind the position `after` that has no place in the log, up to
@@ -160,14 +151,7 @@ impl Store {
             Db::Sqlite { .. } => stray_event_sql!(sqlite),
             Db::Postgres(_) => stray_event_sql!(postgres),
         };
-        Ok(read!(self, org, |conn| {
-            sqlx::query_scalar(sql)
-                .bind(org.to_string())
-                .bind(after)
-                .bind(upto)
-                .fetch_optional(&mut *conn)
-                .await?
-        }))
+        Ok(read!(self, org, |conn| find!(conn, scalar sql => org, after, upto)))
     }
 
     /// Id of the org's first row at a position that the gateway has not given out: it waits for no place.
@@ -177,9 +161,7 @@ impl Store {
             Db::Sqlite { .. } => event_beyond_sql!(sqlite),
             Db::Postgres(_) => event_beyond_sql!(postgres),
         };
-        Ok(read!(self, org, |conn| {
-            sqlx::query_scalar(sql).bind(org.to_string()).fetch_optional(&mut *conn).await?
-        }))
+        Ok(read!(self, org, |conn| find!(conn, scalar sql => org)))
     }
 
     /// The first such rows of all orgs, at most `limit`.
@@ -189,9 +171,7 @@ impl Store {
             Db::Sqlite { .. } => rows_beyond_sql!(sqlite),
             Db::Postgres(_) => rows_beyond_sql!(postgres),
         };
-        let rows: Vec<BeyondRow> = read!(self, installation, |conn| {
-            sqlx::query_as(sql).bind(limit).fetch_all(&mut *conn).await?
-        });
+        let rows: Vec<BeyondRow> = read!(self, installation, |conn| all!(conn, sql => limit));
         Ok(rows.into_iter().map(BeyondRow::read).collect())
     }
 
@@ -208,13 +188,6 @@ impl Store {
             Db::Sqlite { .. } => stray_seal_sql!(sqlite),
             Db::Postgres(_) => stray_seal_sql!(postgres),
         };
-        Ok(read!(self, org, |conn| {
-            sqlx::query_scalar(sql)
-                .bind(org.to_string())
-                .bind(first)
-                .bind(end)
-                .fetch_optional(&mut *conn)
-                .await?
-        }))
+        Ok(read!(self, org, |conn| find!(conn, scalar sql => org, first, end)))
     }
 }

@@ -1,7 +1,6 @@
 //! Sealing in PostgreSQL: how logs stand is read, and what they grow by is written.
 
 use portcullis_core::{audit::tiles::Tiles, id::OrgId};
-use sqlx::{PgConnection, PgPool};
 
 use super::{Growth, Head, Standing, Unsealed};
 use crate::{
@@ -10,14 +9,14 @@ use crate::{
         counts::count_events,
         tree::{put_tiles, read_tiles},
     },
-    db::{Dialect, Scope, begin, insert_seals, last_given, row},
+    db::{Pool, Scope, Session, all, begin, find, insert_seals, last_given, row, run},
     error::StoreError,
     row_key::RowKey,
 };
 
 /// Heads of the first of these logs: at least one, and none after `most` events.
 pub(super) async fn standings(
-    pool: &PgPool,
+    pool: &Pool,
     orgs: &[OrgId],
     horizon: i64,
     most: usize,
@@ -36,7 +35,7 @@ pub(super) async fn standings(
 }
 
 async fn standing(
-    pool: &PgPool,
+    pool: &Pool,
     org: OrgId,
     horizon: i64,
     most: usize,
@@ -44,14 +43,10 @@ async fn standing(
     // Nothing is to be committed: it ends by itself.
     let mut tx = begin(pool, Scope::from(org)).await?;
     let id = org.to_string();
-    let signed: Option<CheckpointRow> = sqlx::query_as(checkpoints::FIND)
-        .bind(&id)
-        .bind(CheckpointKind::Signed.as_str())
-        .fetch_optional(&mut *tx)
-        .await?;
+    let signed: Option<CheckpointRow> =
+        find!(tx, checkpoints::FIND => &id, CheckpointKind::Signed.as_str());
     let signed = signed.map(CheckpointRow::read).transpose()?;
-    let head: Option<(i64, i64, i64, i64, i64)> =
-        sqlx::query_as(HEAD).bind(&id).fetch_optional(&mut *tx).await?;
+    let head: Option<(i64, i64, i64, i64, i64)> = find!(tx, HEAD => &id);
     let Some((size, tree_size, last_position, last_recorded_at, last_given)) = head else {
         return Ok(None);
     };
@@ -85,24 +80,19 @@ row!(UnsealedRow {
 /// The first `most` events without a place, and those at the position of the last one: rows that somebody added may have the position of an
 /// event of the gateway, and none of those is left behind.
 async fn unsealed(
-    conn: &mut PgConnection,
+    conn: &mut Session,
     org: OrgId,
     after: i64,
     horizon: i64,
     most: usize,
 ) -> Result<Vec<Unsealed>, StoreError> {
-    let rows: Vec<UnsealedRow> = sqlx::query_as(
-        "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.packed, e.mac, \
+    let rows: Vec<UnsealedRow> = all!(
+        conn, "SELECT e.position, e.id, e.type AS kind, e.committed_at, e.packed, e.mac, \
              EXISTS (SELECT 1 FROM audit_seals s WHERE s.event_id = e.id) AS is_known \
          FROM audit_events e WHERE e.org_id = $1 AND e.position > $2 AND e.position <= $3 \
-         ORDER BY e.position FETCH FIRST $4 ROWS WITH TIES",
-    )
-    .bind(org.to_string())
-    .bind(after)
-    .bind(horizon)
-    .bind(i64::try_from(most).unwrap_or(i64::MAX))
-    .fetch_all(conn)
-    .await?;
+         ORDER BY e.position FETCH FIRST $4 ROWS WITH TIES"
+        => org, after, horizon, i64::try_from(most).unwrap_or(i64::MAX)
+    );
     let read = |row: UnsealedRow| Unsealed {
         position: row.position,
         committed_at: row.committed_at,
@@ -117,7 +107,7 @@ async fn unsealed(
 
 /// Writes all of them in one transaction. Which of the logs were still as they had been read.
 pub(super) async fn grow(
-    pool: &PgPool,
+    pool: &Pool,
     key: &RowKey,
     growths: &[Growth],
 ) -> Result<Vec<bool>, StoreError> {
@@ -137,21 +127,16 @@ pub(super) async fn grow(
     Ok(ours)
 }
 
-async fn write(tx: &mut PgConnection, key: &RowKey, growth: &Growth) -> Result<bool, StoreError> {
+async fn write(tx: &mut Session, key: &RowKey, growth: &Growth) -> Result<bool, StoreError> {
     let org = growth.org.to_string();
-    let moved = sqlx::query(
-        "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
+    let moved = run!(
+        tx, "UPDATE audit_heads SET size = size + $3, tree_size = tree_size + $3, \
          last_position = $4, last_recorded_at = $5 \
-         WHERE org_id = $1 AND size = $2 AND tree_size = $2",
-    )
-    .bind(&org)
-    .bind(growth.head.size)
-    .bind(i64::try_from(growth.seals.len()).unwrap_or(0))
-    .bind(growth.last_position)
-    .bind(growth.last_recorded_at())
-    .execute(&mut *tx)
-    .await?;
-    if moved.rows_affected() != 1 {
+         WHERE org_id = $1 AND size = $2 AND tree_size = $2"
+        => &org, growth.head.size, i64::try_from(growth.seals.len()).unwrap_or(0),
+        growth.last_position, growth.last_recorded_at()
+    );
+    if moved != 1 {
         return Ok(false);
     }
     insert_seals(tx, &org, growth.head.size, &growth.seals).await?;

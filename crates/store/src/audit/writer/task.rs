@@ -78,8 +78,9 @@ impl AuditTask {
     /// Waits for jobs, and meanwhile for the pool to be closed: it waits for its connections.
     async fn receive(&mut self, waiting: &mut Vec<Job>, writer: &mut LogWriter) -> usize {
         let most = self.settings.batch.max(1);
-        let mut closing = writer.closing();
-        if let Ok(count) = closing.do_until(self.jobs.recv_many(waiting, most)).await {
+        let closing = writer.closing();
+        let received = closing.run_until_cancelled(self.jobs.recv_many(waiting, most)).await;
+        if let Some(count) = received {
             return count;
         }
         writer.let_go();

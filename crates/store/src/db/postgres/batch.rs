@@ -5,22 +5,29 @@ mod approvals;
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
-use sqlx::{
-    Connection, PgConnection, PgPool, Postgres,
-    pool::{CloseEvent, PoolConnection},
-};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
-use super::{bind_events, insert_events, writers};
+use super::{Pool, Session as Connection, insert_events, values_of_events, writers};
 use crate::{
     db::{
+        Value as _, all,
         approvals::Uses,
         batch::{AnsweredKey, Batch, key_rows},
         rows::{NewIntent, NewKey},
+        run,
+        session::Session,
     },
-    error::StoreError,
+    error::{DriverError, StoreError},
     row_key::{PackedRecord, RowKey},
 };
+
+/// Opens a transaction for the rows of all orgs: [`crate::db::Scope::Installation`].
+macro_rules! begin {
+    () => {
+        "BEGIN; SET LOCAL portcullis.installation = 'on'"
+    };
+}
 
 /// Idle time after which a connection is probed.
 const REST: Duration = Duration::from_secs(1);
@@ -29,13 +36,13 @@ const REST: Duration = Duration::from_secs(1);
 /// for each.
 #[derive(Debug)]
 pub(crate) struct LogWriter {
-    pool: PgPool,
+    pool: Pool,
     key: RowKey,
-    kept: Option<(PoolConnection<Postgres>, Instant)>,
+    kept: Option<(Connection, Instant)>,
 }
 
 impl LogWriter {
-    pub(crate) const fn new(pool: PgPool, key: RowKey) -> Self {
+    pub(crate) const fn new(pool: Pool, key: RowKey) -> Self {
         Self { pool, key, kept: None }
     }
 
@@ -50,17 +57,31 @@ impl LogWriter {
         batch: &mut Batch<'_>,
     ) -> Result<(), StoreError> {
         let mut connection = self.connection().await?;
-        let committed = commit(&mut connection, &self.key, node, committed_at, batch).await;
-        // The pool finds out what is wrong with one that failed.
-        if matches!(committed, Ok(()) | Err(StoreError::Conflict(_))) {
+        // The rows of a batch are those of many orgs.
+        let is_silent = batch.events.is_empty() && batch.changes.is_empty();
+        connection.begin(if is_silent { begin!() } else { BEGIN_ANNOUNCED }).await?;
+        let mut tx = Session::Postgres(connection);
+        let written = write(&mut tx, &self.key, node, committed_at, batch).await;
+        let Session::Postgres(mut connection) = tx else { return written };
+        let committed = match written {
+            Ok(()) => connection.commit().await.map_err(StoreError::of_commit),
+            Err(error) => Err(error),
+        };
+        let is_usable = match &committed {
+            Ok(()) => true,
+            Err(StoreError::Conflict(_)) => connection.roll_back().await.is_ok(),
+            // The pool finds out what is wrong with it.
+            Err(_) => false,
+        };
+        if is_usable {
             self.kept = Some((connection, Instant::now()));
         }
         committed
     }
 
     /// When the pool begins to close; until then the connection may be kept.
-    pub(crate) fn closing(&self) -> CloseEvent {
-        self.pool.close_event()
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.pool.closing()
     }
 
     /// Gives the connection back.
@@ -68,79 +89,69 @@ impl LogWriter {
         self.kept = None;
     }
 
-    async fn connection(&mut self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+    async fn connection(&mut self) -> Result<Connection, DriverError> {
         if let Some((mut connection, used)) = self.kept.take()
             && (used.elapsed() < REST || connection.ping().await.is_ok())
         {
             return Ok(connection);
         }
-        // The pool tests none: see [`crate::db::begin`].
-        for _ in 0..self.pool.num_idle() {
-            let mut connection = self.pool.acquire().await?;
-            if connection.ping().await.is_ok() {
+        // The pool tests none: see [`Pool::begin`].
+        loop {
+            let mut connection = self.pool.take().await?;
+            if !connection.was_idle() || connection.ping().await.is_ok() {
                 return Ok(connection);
             }
+            connection.discard();
         }
-        self.pool.acquire().await
     }
 }
 
-/// Opens a transaction for the rows of all orgs: [`crate::db::Scope::Installation`].
-macro_rules! begin {
-    () => {
-        "BEGIN; SET LOCAL portcullis.installation = 'on'"
-    };
-}
-
-async fn commit(
-    connection: &mut PgConnection,
+async fn write(
+    tx: &mut Session,
     key: &RowKey,
     node: &str,
     committed_at: i64,
     batch: &mut Batch<'_>,
 ) -> Result<(), StoreError> {
-    // The rows of a batch are those of many orgs.
-    let is_silent = batch.events.is_empty() && batch.changes.is_empty();
-    let begin = if is_silent { begin!() } else { BEGIN_ANNOUNCED };
-    let mut tx = connection.begin_with(begin).await?;
     // Locked before keys, on every node: a batch that waits for an approval holds no key.
     if !batch.changes.is_empty() {
-        approvals::change(&mut tx, batch).await?;
+        approvals::change(tx, batch).await?;
     }
     let mut uses = Uses::default();
     if !batch.approved.is_empty() {
-        uses = approvals::lock_usable(&mut tx, committed_at, &batch.approved).await?;
+        uses = approvals::lock_usable(tx, committed_at, &batch.approved).await?;
     }
     if !batch.keyed.is_empty() {
-        let won = insert_keys(&mut tx, committed_at, &batch.keyed).await?;
+        let won = insert_keys(tx, committed_at, &batch.keyed).await?;
         batch.keep_winners(&won);
     }
     if !batch.approved.is_empty() {
-        approvals::take(&mut tx, batch.use_approvals(uses)).await?;
+        approvals::take(tx, batch.use_approvals(uses)).await?;
     }
     if !batch.intents.is_empty() {
-        insert_intents(&mut tx, key, node, &batch.intents).await?;
+        insert_intents(tx, key, node, &batch.intents).await?;
     }
     if !batch.events.is_empty() {
         let ended: Vec<_> = batch.finished.iter().map(EventId::to_string).collect();
-        let insert = bind_events(sqlx::query(END_INTENTS), key, committed_at, &batch.events);
-        insert.bind(ended).execute(&mut *tx).await?;
+        let mut values = values_of_events(key, committed_at, &batch.events);
+        values.push(ended.bound());
+        tx.run(END_INTENTS, values).await?;
     }
     if !batch.answered.is_empty() {
-        answer_keys(&mut tx, &batch.answered).await?;
+        answer_keys(tx, &batch.answered).await?;
     }
     if !batch.released.is_empty() {
-        release_keys(&mut tx, &batch.released).await?;
+        release_keys(tx, &batch.released).await?;
     }
-    tx.commit().await.map_err(StoreError::of_commit)
+    Ok(())
 }
 
 async fn insert_intents(
-    conn: &mut PgConnection,
+    conn: &mut Session,
     key: &RowKey,
     node: &str,
     rows: &[&NewIntent],
-) -> Result<(), sqlx::Error> {
+) -> Result<(), DriverError> {
     let insert = "INSERT INTO audit_intents (id, org_id, node, opened_at, packed, mac) \
                   SELECT id, org_id, $3, opened_at, packed, mac \
                   FROM UNNEST($1::text[], $2::text[], $4::bigint[], $5::bytea[], $6::bytea[]) \
@@ -149,50 +160,42 @@ async fn insert_intents(
         rows.iter().map(|row| row.record.packed().into_owned()).collect();
     let codes = rows.iter().zip(&packed).map(|(row, record)| row.code(key, record));
     let codes = codes.collect::<Vec<_>>();
-    sqlx::query(insert)
-        .bind(rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>())
-        .bind(node)
-        .bind(rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>())
-        .bind(packed.into_iter().map(|record| record.bytes).collect::<Vec<_>>())
-        .bind(codes)
-        .execute(&mut *conn)
-        .await?;
+    run!(
+        conn, insert => rows.iter().map(|row| row.id.to_string()).collect::<Vec<_>>(),
+        rows.iter().map(|row| row.org_id.to_string()).collect::<Vec<_>>(), node,
+        rows.iter().map(|row| row.opened_at.as_micros()).collect::<Vec<_>>(),
+        packed.into_iter().map(|record| record.bytes).collect::<Vec<_>>(), codes
+    );
     Ok(())
 }
 
 async fn insert_keys(
-    conn: &mut PgConnection,
+    conn: &mut Session,
     now: i64,
     rows: &[(&NewIntent, &NewKey)],
-) -> Result<Vec<String>, sqlx::Error> {
-    sqlx::query_scalar(INSERT_KEYS).bind(key_rows(rows)).bind(now).fetch_all(&mut *conn).await
+) -> Result<Vec<String>, DriverError> {
+    Ok(all!(conn, scalar INSERT_KEYS => key_rows(rows), now))
 }
 
-async fn answer_keys(conn: &mut PgConnection, rows: &[AnsweredKey<'_>]) -> Result<(), sqlx::Error> {
+async fn answer_keys(conn: &mut Session, rows: &[AnsweredKey<'_>]) -> Result<(), DriverError> {
     let update = "UPDATE idempotency_keys AS k SET sealed = given.sealed \
                   FROM UNNEST($1::text[], $2::text[], $3::bytea[]) \
                   AS given (org_id, subject, sealed) \
                   WHERE k.org_id = given.org_id AND k.subject = given.subject";
-    sqlx::query(update)
-        .bind(rows.iter().map(|row| row.org_id.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>())
-        .bind(rows.iter().map(|row| row.sealed).collect::<Vec<_>>())
-        .execute(&mut *conn)
-        .await?;
+    run!(
+        conn, update => rows.iter().map(|row| row.org_id.as_str()).collect::<Vec<_>>(),
+        rows.iter().map(|row| row.subject.as_str()).collect::<Vec<_>>(),
+        rows.iter().map(|row| row.sealed).collect::<Vec<_>>()
+    );
     Ok(())
 }
 
-async fn release_keys(
-    conn: &mut PgConnection,
-    keys: &[(String, String)],
-) -> Result<(), sqlx::Error> {
+async fn release_keys(conn: &mut Session, keys: &[(String, String)]) -> Result<(), DriverError> {
     for (org_id, subject) in keys {
-        sqlx::query("DELETE FROM idempotency_keys WHERE org_id = $1 AND subject = $2")
-            .bind(org_id)
-            .bind(subject)
-            .execute(&mut *conn)
-            .await?;
+        run!(
+            conn, "DELETE FROM idempotency_keys WHERE org_id = $1 AND subject = $2" => org_id,
+            subject
+        );
     }
     Ok(())
 }

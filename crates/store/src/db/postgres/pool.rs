@@ -1,62 +1,441 @@
 //! The connections to PostgreSQL that statements share.
 
-use std::time::Duration;
-
-use futures_util::future::try_join_all;
-use sqlx::{
-    PgPool,
-    postgres::{PgConnectOptions, PgPoolOptions},
+use std::{
+    borrow::Cow,
+    collections::HashMap,
+    fmt,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
+    time::Duration,
 };
-use tokio::time::sleep;
 
-use super::nodelay::{opened_at_once, send_at_once};
-use crate::settings::DatabaseSettings;
+use futures_util::{
+    FutureExt as _, TryStreamExt as _,
+    future::{join_all, try_join_all},
+};
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::{sleep, timeout},
+};
+use tokio_postgres::{RowStream, Statement, error::SqlState};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{AbortOnDropHandle, TaskTracker},
+};
 
-/// Connections opened together at first. A start sends one query after the other, and a connection
-/// that was returned is free a moment later.
+use super::{address::Address, tls::Tls};
+use crate::{
+    db::{
+        session::{Most, Read},
+        statement::{Bound, Row},
+    },
+    error::DriverError,
+    settings::DatabaseSettings,
+};
+
+/// Connections opened together at first: a start sends one query after the other.
 const AT_FIRST: u32 = 4;
-/// Length of a moment, and number of moments that are waited for.
-const MOMENT: Duration = Duration::from_millis(1);
-const MOMENTS: u32 = 50;
+/// Statements that a connection keeps prepared; with one more, all are prepared anew.
+const STATEMENTS: usize = 256;
+/// Pause in front of another attempt to connect, at first and at most.
+const PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// A number of connections, opened when they are first needed. Clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Pool(Arc<Shared>);
+
+struct Shared {
+    address: Address,
+    most: u32,
+    wait: Duration,
+    free: Arc<Semaphore>,
+    idle: Mutex<Vec<Client>>,
+    closing: CancellationToken,
+    tasks: TaskTracker,
+    /// The runtime of the first who asked, on which all connections live: that of another may be busy.
+    runtime: OnceLock<Handle>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+/// A connection.
+struct Client {
+    driver: Box<tokio_postgres::Client>,
+    statements: HashMap<Cow<'static, str>, Statement>,
+    /// Sends and receives; ends with the connection.
+    wire: AbortOnDropHandle<()>,
+}
+
+/// A connection that is one caller's.
+pub(crate) struct Session {
+    client: Option<Client>,
+    shared: Arc<Shared>,
+    /// True if it was used before.
+    was_idle: bool,
+    has_begun: bool,
+    /// True while an answer is waited for.
+    is_asked: bool,
+    permit: Option<OwnedSemaphorePermit>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Session")
+    }
+}
 
 /// Connects.
 pub(crate) async fn open(
     settings: &DatabaseSettings,
-    options: &PgConnectOptions,
-) -> Result<PgPool, sqlx::Error> {
-    let wait_ms = settings.wait.as_millis().to_string();
-    let options = options.clone().options([
-        ("lock_timeout", wait_ms.as_str()),
-        // What a node that is gone has locked is free again.
-        ("idle_in_transaction_session_timeout", "60s"),
-        // The planner takes recursive statements to be long; compiling one takes half a second, running it some ms.
-        ("jit", "off"),
-    ]);
-    let port = options.get_port();
+    address: &Address,
+) -> Result<Pool, DriverError> {
+    let mut address = address.clone();
+    let wait_ms = settings.wait.as_millis();
+    // What a node that is gone has locked is free again after a minute. The planner takes recursive statements to be
+    // long; compiling one takes half a second, running it some ms.
+    address.add_option(&format!(
+        "-c lock_timeout={wait_ms} -c idle_in_transaction_session_timeout=60s -c jit=off"
+    ));
     let most = settings.connections.max(2);
-    let pool = PgPoolOptions::new()
-        .after_connect(move |_, _| {
-            Box::pin(async move {
-                send_at_once(port);
-                Ok(())
-            })
-        })
-        .max_connections(most)
-        .acquire_timeout(settings.wait)
-        .test_before_acquire(false)
-        .connect_lazy_with(options);
-    opened_at_once(port, first(&pool, most.min(AT_FIRST))).await?;
+    let pool = Pool::new(address, most, settings.wait);
+    drop(try_join_all((0..most.min(AT_FIRST)).map(|_| pool.take())).await?);
     Ok(pool)
 }
 
-/// Opens so many, and waits until they are free.
-async fn first(pool: &PgPool, number: u32) -> Result<(), sqlx::Error> {
-    drop(try_join_all((0..number).map(|_| pool.acquire())).await?);
-    for _ in 0..MOMENTS {
-        if pool.num_idle() >= usize::try_from(number).unwrap_or(usize::MAX) {
+impl Pool {
+    /// Connections to this database, at most so many; a caller waits so long for one.
+    pub(crate) fn new(address: Address, most: u32, wait: Duration) -> Self {
+        let permits = usize::try_from(most).unwrap_or(usize::MAX);
+        Self(Arc::new(Shared {
+            address,
+            most,
+            wait,
+            free: Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS))),
+            idle: Mutex::default(),
+            closing: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+            runtime: OnceLock::new(),
+        }))
+    }
+
+    /// A connection, as soon as one is free. One that was used before may have ended since.
+    pub(crate) async fn take(&self) -> Result<Session, DriverError> {
+        self.in_time(self.take_any()).await
+    }
+
+    /// Opens a transaction by these statements. A connection that ended while it was idle is noticed here,
+    /// before anything was done on it, and another one is taken; so connections are not tested before
+    /// they are used.
+    pub(crate) async fn begin(&self, statements: &str) -> Result<Session, DriverError> {
+        let opening = async {
+            loop {
+                let mut session = self.take_any().await?;
+                match session.begin(statements).await {
+                    Err(error) if session.was_idle && error.has_ended() => session.discard(),
+                    Err(error) => return Err(error),
+                    Ok(()) => return Ok(session),
+                }
+            }
+        };
+        self.in_time(opening).await
+    }
+
+    /// When the pool begins to close; until then a connection may be kept.
+    pub(crate) fn closing(&self) -> CancellationToken {
+        self.0.closing.clone()
+    }
+
+    /// Waits for what is running and closes every connection.
+    pub(crate) async fn close(&self) {
+        self.0.closing.cancel();
+        let all = self.0.free.acquire_many(self.0.most).await;
+        self.0.free.close();
+        drop(all);
+        let idle = std::mem::take(&mut *self.0.idle());
+        join_all(idle.into_iter().map(Client::close)).await;
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+
+    async fn in_time<T>(
+        &self,
+        taken: impl Future<Output = Result<T, DriverError>>,
+    ) -> Result<T, DriverError> {
+        let late = Err(DriverError::Unavailable("no connection was free in time"));
+        timeout(self.0.wait, taken).await.unwrap_or(late)
+    }
+
+    async fn take_any(&self) -> Result<Session, DriverError> {
+        let permit = Arc::clone(&self.0.free).acquire_owned().await;
+        let permit = permit.map_err(|_| DriverError::Unavailable("the database is closed"))?;
+        let idle = self.0.usable();
+        let was_idle = idle.is_some();
+        let client = match idle {
+            Some(client) => client,
+            None => self.connect().await?,
+        };
+        let shared = Arc::clone(&self.0);
+        let (client, permit) = (Some(client), Some(permit));
+        Ok(Session { client, shared, was_idle, has_begun: false, is_asked: false, permit })
+    }
+
+    async fn connect(&self) -> Result<Client, DriverError> {
+        let mut pause = PAUSE;
+        loop {
+            match self.0.connect().await {
+                // It starts, or has no place at this moment.
+                Err(error) if error.may_pass() => sleep(pause).await,
+                connected => return connected,
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, Vec<Client>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An idle connection, unless it is known to have ended.
+    fn usable(&self) -> Option<Client> {
+        let mut idle = self.idle();
+        idle.retain(|client| !client.driver.is_closed());
+        idle.pop()
+    }
+
+    async fn connect(&self) -> Result<Client, DriverError> {
+        let runtime = self.runtime.get_or_init(Handle::current);
+        let address = self.address.clone();
+        let tasks = self.tasks.clone();
+        let connecting = async move {
+            let tls = Tls::new(&address.tls)?;
+            let (client, wire) = address.config.connect(tls).await?;
+            let wire = tasks.spawn(async move {
+                if let Err(error) = wire.await {
+                    tracing::debug!(error = %DriverError::from(error), "a connection to PostgreSQL ended");
+                }
+            });
+            let (driver, wire) = (Box::new(client), AbortOnDropHandle::new(wire));
+            Ok(Client { driver, statements: HashMap::new(), wire })
+        };
+        let connecting = AbortOnDropHandle::new(self.tasks.spawn_on(connecting, runtime));
+        connecting.await.map_err(|_| ENDED)?
+    }
+}
+
+const ENDED: DriverError = DriverError::Unavailable("the connection to PostgreSQL has ended");
+
+impl Client {
+    /// Ends the connection as the server expects it.
+    async fn close(self) {
+        let Self { driver, statements, wire } = self;
+        drop((statements, driver));
+        let _ = timeout(LONGEST_PAUSE, wire).await;
+    }
+
+    async fn prepare(
+        &mut self,
+        sql: Cow<'static, str>,
+        values: &[Bound],
+    ) -> Result<Statement, tokio_postgres::Error> {
+        if let Some(known) = self.statements.get(&sql) {
+            return Ok(known.clone());
+        }
+        let kinds: Vec<_> = values.iter().map(Bound::kind).collect();
+        let statement = self.driver.prepare_typed(&sql, &kinds).await?;
+        if self.statements.len() >= STATEMENTS {
+            self.statements.clear();
+        }
+        self.statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+
+    async fn run(
+        &mut self,
+        sql: Cow<'static, str>,
+        values: Vec<Bound>,
+    ) -> Result<u64, tokio_postgres::Error> {
+        let statement = self.prepare(sql, &values).await?;
+        self.driver.execute_raw(&statement, values).await
+    }
+}
+
+impl Session {
+    /// True if it was used before.
+    pub(crate) const fn was_idle(&self) -> bool {
+        self.was_idle
+    }
+
+    pub(crate) async fn begin(&mut self, statements: &str) -> Result<(), DriverError> {
+        self.has_begun = true;
+        self.script(statements).await
+    }
+
+    pub(crate) async fn commit(&mut self) -> Result<(), DriverError> {
+        self.script("COMMIT").await?;
+        self.has_begun = false;
+        Ok(())
+    }
+
+    /// Ends a transaction that failed.
+    pub(crate) async fn roll_back(&mut self) -> Result<(), DriverError> {
+        self.script("ROLLBACK").await?;
+        self.has_begun = false;
+        Ok(())
+    }
+
+    /// Waits for an answer of the server.
+    pub(crate) async fn ping(&mut self) -> Result<(), DriverError> {
+        let client = self.asked()?;
+        let answer = client.driver.check_connection().await;
+        self.is_asked = false;
+        Ok(answer?)
+    }
+
+    pub(crate) async fn run(
+        &mut self,
+        sql: Cow<'static, str>,
+        values: Vec<Bound>,
+    ) -> Result<u64, DriverError> {
+        let client = self.asked()?;
+        let answer = client.run(sql, values).await;
+        self.is_asked = false;
+        Ok(answer?)
+    }
+
+    pub(crate) async fn rows<T>(
+        &mut self,
+        most: Most,
+        read: Read<T>,
+        sql: Cow<'static, str>,
+        values: Vec<Bound>,
+    ) -> Result<Vec<T>, DriverError> {
+        let client = self.asked()?;
+        let answer = async {
+            let statement = client.prepare(sql, &values).await?;
+            collect(client.driver.query_raw(&statement, values).await?, most, read).await
+        };
+        let answer = answer.await;
+        self.is_asked = false;
+        answer
+    }
+
+    pub(crate) async fn find_by_value<T>(
+        &mut self,
+        read: Read<T>,
+        sql: &str,
+        values: Vec<Bound>,
+    ) -> Result<Option<T>, DriverError> {
+        let client = self.asked()?;
+        let answer = async {
+            let typed = values.into_iter().map(|value| {
+                let kind = value.kind();
+                (value, kind)
+            });
+            collect(client.driver.query_typed_raw(sql, typed).await?, Most::One, read).await
+        };
+        let answer = answer.await;
+        self.is_asked = false;
+        Ok(answer?.pop())
+    }
+
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), DriverError> {
+        let client = self.asked()?;
+        let answer = client.driver.batch_execute(sql).await;
+        self.is_asked = false;
+        Ok(answer?)
+    }
+
+    /// Cuts the connection off.
+    pub(crate) fn discard(mut self) {
+        self.client = None;
+    }
+
+    fn asked(&mut self) -> Result<&mut Client, DriverError> {
+        self.is_asked = true;
+        self.client.as_mut().ok_or(ENDED)
+    }
+}
+
+async fn collect<T>(rows: RowStream, most: Most, read: Read<T>) -> Result<Vec<T>, DriverError> {
+    let mut rows = pin!(rows);
+    let mut all = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        all.push(read(Row::Postgres(&row))?);
+        if most == Most::One {
             break;
         }
-        sleep(MOMENT).await;
     }
-    Ok(())
+    Ok(all)
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(client) = self.client.take() else { return };
+        if client.driver.is_closed() {
+            return;
+        }
+        if self.is_asked
+            && let Some(runtime) = self.shared.runtime.get()
+        {
+            let shared = Arc::clone(&self.shared);
+            let permit = self.permit.take();
+            self.shared.tasks.spawn_on(end_early(client, shared, permit), runtime);
+            return;
+        }
+        if self.has_begun {
+            // It is sent now, and answered in front of what the next one asks.
+            let _ = client.driver.batch_execute("ROLLBACK").now_or_never();
+        }
+        self.shared.idle().push(client);
+    }
+}
+
+/// Waits for a statement whose caller has gone away, and stops one that takes long.
+async fn end_early(client: Client, shared: Arc<Shared>, permit: Option<OwnedSemaphorePermit>) {
+    let rolled_back = timeout(shared.wait, client.driver.batch_execute("ROLLBACK")).await;
+    match rolled_back {
+        Ok(Ok(())) => shared.idle().push(client),
+        Ok(Err(_)) => {}
+        Err(_) => {
+            if let Ok(tls) = Tls::new(&shared.address.tls) {
+                let cancelling = client.driver.cancel_token();
+                let _ = timeout(shared.wait, cancelling.cancel_query(tls)).await;
+            }
+        }
+    }
+    drop(permit);
+}
+
+impl DriverError {
+    /// Returns true if the connection is gone: cut, or ended by a server that restarts.
+    pub(crate) fn has_ended(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        let of_server = error.as_db_error().map(|error| error.code().code());
+        of_server.is_none_or(|code| code.starts_with("57P"))
+    }
+
+    /// Returns true if a lock was waited for too long.
+    pub(crate) fn is_locked_out(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
+    /// Returns true if another attempt to connect may succeed in a moment.
+    fn may_pass(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        if let Some(code) = error.code() {
+            return [SqlState::TOO_MANY_CONNECTIONS, SqlState::CANNOT_CONNECT_NOW].contains(code);
+        }
+        let source = std::error::Error::source(error);
+        let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+        io.is_some_and(|error| error.kind() == std::io::ErrorKind::ConnectionRefused)
+    }
 }

@@ -10,7 +10,7 @@ use std::{path::Path, str::FromStr, sync::Arc, time::Duration};
 
 use rusqlite::{Connection, OpenFlags, Row};
 use tokio::{
-    sync::{Mutex, MutexGuard},
+    sync::{Mutex, OwnedMutexGuard},
     task::spawn_blocking,
     time::timeout,
 };
@@ -35,6 +35,7 @@ const CHECKPOINT_PAGES: i64 = 4_000;
 
 /// Statements that stay prepared.
 const STATEMENTS: usize = 48;
+const STATEMENTS_OF_OTHERS: usize = 256;
 
 /// The turn to write, and the connection of the log. Clones share them.
 #[derive(Debug, Clone)]
@@ -45,8 +46,8 @@ pub(crate) struct Log {
 
 /// A turn to write with another connection.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    _turn: MutexGuard<'a, LogConnection>,
+pub(crate) struct Turn {
+    _turn: OwnedMutexGuard<LogConnection>,
 }
 
 impl Log {
@@ -65,8 +66,8 @@ impl Log {
     }
 
     /// Waits for a turn to write with another connection.
-    pub(crate) async fn turn(&self) -> Result<Turn<'_>, StoreError> {
-        let turn = timeout(self.wait, self.connection.lock()).await;
+    pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
+        let turn = timeout(self.wait, Arc::clone(&self.connection).lock_owned()).await;
         turn.map(|turn| Turn { _turn: turn }).map_err(|_| busy())
     }
 
@@ -176,20 +177,48 @@ fn compile_options(open: &Connection) -> Result<Vec<String>, StoreError> {
     Ok(options.collect::<Result<_, _>>()?)
 }
 
-fn connect(path: &Path, sync: Sync, wait: Duration) -> Result<Connection, StoreError> {
+fn connect(path: &Path, sync: Sync, wait: Duration) -> rusqlite::Result<Connection> {
+    let open = open(path, wait, STATEMENTS)?;
+    set_sync(&open, sync)?;
+    open.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    open.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    Ok(open)
+}
+
+/// A connection that writes all but the log.
+pub(crate) fn open_to_write(
+    path: &Path,
+    sync: Sync,
+    wait: Duration,
+) -> rusqlite::Result<Connection> {
+    let open = open(path, wait, STATEMENTS_OF_OTHERS)?;
+    open.pragma_update(None, "journal_mode", "WAL")?;
+    set_sync(&open, sync)?;
+    Ok(open)
+}
+
+/// A connection that writes nothing.
+pub(crate) fn open_to_read(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
+    let open = open(path, wait, STATEMENTS_OF_OTHERS)?;
+    open.pragma_update(None, "query_only", true)?;
+    Ok(open)
+}
+
+fn open(path: &Path, wait: Duration, statements: usize) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = Connection::open_with_flags(path, flags)?;
     open.busy_timeout(wait)?;
-    open.set_prepared_statement_cache_capacity(STATEMENTS);
+    open.set_prepared_statement_cache_capacity(statements);
+    open.pragma_update(None, "foreign_keys", true)?;
+    Ok(open)
+}
+
+fn set_sync(open: &Connection, sync: Sync) -> rusqlite::Result<()> {
     let level = match sync {
         Sync::PowerLoss => "FULL",
         Sync::ProcessCrash => "NORMAL",
     };
-    open.pragma_update(None, "synchronous", level)?;
-    open.pragma_update(None, "foreign_keys", true)?;
-    open.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    open.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    Ok(open)
+    open.pragma_update(None, "synchronous", level)
 }
 
 fn change<R>(

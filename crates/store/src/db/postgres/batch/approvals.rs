@@ -9,26 +9,24 @@ use portcullis_core::{
     approval::MAX_PENDING,
     id::{ApprovalId, OrgId},
 };
-use sqlx::PgConnection;
 
 use crate::{
     db::{
+        all,
         approvals::{ApprovalRow, INSERT, TAKE, TakenUses, UPDATE, Uses},
         batch::Batch,
-        parse,
+        parse, run,
+        session::Session,
     },
-    error::StoreError,
+    error::{DriverError, StoreError},
 };
 
-pub(super) async fn change(
-    conn: &mut PgConnection,
-    batch: &mut Batch<'_>,
-) -> Result<(), StoreError> {
+pub(super) async fn change(conn: &mut Session, batch: &mut Batch<'_>) -> Result<(), StoreError> {
     lock_requesters(conn, batch).await?;
     let changed = batch.changes.iter().map(|(row, _)| (row.org_id.clone(), row.id.clone()));
     let used = batch.approved.iter().map(|(org, id)| (org.to_string(), id.to_string()));
     let (orgs, ids): (Vec<_>, Vec<_>) = changed.chain(used).unzip();
-    sqlx::query(LOCK).bind(orgs).bind(ids).execute(&mut *conn).await?;
+    run!(conn, LOCK => orgs, ids);
     for (row, event) in mem::take(&mut batch.changes) {
         let made = write(conn, row).await?;
         batch.settle_change(event, made);
@@ -37,62 +35,43 @@ pub(super) async fn change(
 }
 
 /// Makes the requests of a principal wait for each other, so that each batch counts those of the others.
-async fn lock_requesters(conn: &mut PgConnection, batch: &Batch<'_>) -> Result<(), sqlx::Error> {
+async fn lock_requesters(conn: &mut Session, batch: &Batch<'_>) -> Result<(), DriverError> {
     let new = batch.changes.iter().filter(|(row, _)| row.replaces.is_none());
     let requesters: BTreeSet<String> =
         new.map(|(row, _)| format!("{} {}", row.org_id, row.principal_id)).collect();
     for requester in requesters {
-        sqlx::query(LOCK_REQUESTER).bind(requester).execute(&mut *conn).await?;
+        run!(conn, LOCK_REQUESTER => requester);
     }
     Ok(())
 }
 
-async fn write(conn: &mut PgConnection, row: &ApprovalRow) -> Result<bool, sqlx::Error> {
-    let write = match row.replaces {
-        None => sqlx::query(INSERT)
-            .bind(&row.org_id)
-            .bind(&row.id)
-            .bind(&row.digest)
-            .bind(&row.principal_id)
-            .bind(row.status)
-            .bind(row.uses_left)
-            .bind(row.created_at)
-            .bind(row.expires_at)
-            .bind(&row.state)
-            .bind(&row.tool_id)
-            .bind(&row.audience)
-            .bind(row.size)
-            .bind(&row.input)
-            .bind(i64::from(MAX_PENDING)),
-        Some(revision) => sqlx::query(UPDATE)
-            .bind(row.status)
-            .bind(row.uses_left)
-            .bind(row.expires_at)
-            .bind(&row.state)
-            .bind(&row.tool_id)
-            .bind(&row.audience)
-            .bind(row.size)
-            .bind(&row.input)
-            .bind(&row.org_id)
-            .bind(&row.id)
-            .bind(&row.digest)
-            .bind(revision),
+async fn write(conn: &mut Session, row: &ApprovalRow) -> Result<bool, DriverError> {
+    let ApprovalRow { org_id, id, digest, principal_id, status, .. } = row;
+    let ApprovalRow { uses_left, created_at, expires_at, state, replaces, .. } = row;
+    let ApprovalRow { tool_id, audience, size, input, .. } = row;
+    let written = match replaces {
+        None => run!(
+            conn, INSERT => org_id, id, digest, principal_id, status, uses_left, created_at,
+            expires_at, state, tool_id, audience, size, input, i64::from(MAX_PENDING)
+        ),
+        Some(revision) => run!(
+            conn, UPDATE => status, uses_left, expires_at, state, tool_id, audience, size, input,
+            org_id, id, digest, revision
+        ),
     };
-    Ok(write.execute(conn).await?.rows_affected() == 1)
+    Ok(written == 1)
 }
 
 /// Locks those of the approvals that permit a call, until the batch is committed.
 pub(super) async fn lock_usable(
-    conn: &mut PgConnection,
+    conn: &mut Session,
     now: i64,
     approved: &[(OrgId, ApprovalId)],
 ) -> Result<Uses, StoreError> {
-    let rows: Vec<(String, String, String, i64)> = sqlx::query_as(LOCK_USABLE)
-        .bind(approved.iter().map(|(org, _)| org.to_string()).collect::<Vec<_>>())
-        .bind(approved.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>())
-        .bind(now)
-        .fetch_all(conn)
-        .await?;
+    let rows: Vec<(String, String, String, i64)> = all!(
+        conn, LOCK_USABLE => approved.iter().map(|(org, _)| org.to_string()).collect::<Vec<_>>(),
+        approved.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>(), now
+    );
     let mut uses = Uses::default();
     for (org, id, digest, left) in rows {
         let org = parse(&org, "approvals.org_id")?;
@@ -103,16 +82,11 @@ pub(super) async fn lock_usable(
 }
 
 pub(super) async fn take(
-    conn: &mut PgConnection,
+    conn: &mut Session,
     uses: impl Iterator<Item = TakenUses>,
-) -> Result<(), sqlx::Error> {
+) -> Result<(), DriverError> {
     for taken in uses {
-        sqlx::query(TAKE)
-            .bind(taken.count)
-            .bind(taken.org.to_string())
-            .bind(taken.id.to_string())
-            .execute(&mut *conn)
-            .await?;
+        run!(conn, TAKE => taken.count, taken.org, taken.id);
     }
     Ok(())
 }

@@ -325,31 +325,29 @@ RETURNING subject";
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use sqlx::{AssertSqlSafe, Row, SqlitePool};
-
     use super::*;
     use crate::db::schema;
 
     /// Trees that a statement can write to.
-    async fn trees(pool: &SqlitePool, sql: &str) -> BTreeSet<String> {
-        let names = sqlx::query_as("SELECT rootpage, name FROM sqlite_master WHERE rootpage > 0");
-        let names: Vec<(i64, String)> = names.fetch_all(pool).await.unwrap();
-        let names: BTreeMap<_, _> = names.into_iter().collect();
-        let explain = sqlx::query(AssertSqlSafe(format!("EXPLAIN {sql}")));
-        let steps = explain.fetch_all(pool).await.unwrap();
-        let writes = steps.iter().filter(|step| step.get::<String, _>("opcode") == "OpenWrite");
-        writes.map(|step| names[&step.get::<i64, _>("p2")].clone()).collect()
+    fn trees(open: &Connection, sql: &str) -> BTreeSet<String> {
+        let mut select =
+            open.prepare("SELECT rootpage, name FROM sqlite_master WHERE rootpage > 0").unwrap();
+        let names = select.query_map((), |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let names: BTreeMap<i64, String> = names.map(Result::unwrap).collect();
+        let mut explain = open.prepare(&format!("EXPLAIN {sql}")).unwrap();
+        let steps = explain.raw_query().mapped(|row| Ok((row.get("opcode")?, row.get("p2")?)));
+        let steps: Vec<(String, i64)> = steps.map(Result::unwrap).collect();
+        let writes = steps.iter().filter(|(opcode, _)| opcode == "OpenWrite");
+        writes.map(|(_, page)| names[page].clone()).collect()
     }
 
-    #[tokio::test]
-    async fn a_commit_writes_to_the_trees_of_intents_and_events_alone() {
-        let pool = SqlitePool::connect("sqlite::memory:").await.unwrap();
-        schema::migrate_sqlite(&pool).await.unwrap();
+    #[test]
+    fn a_commit_writes_to_the_trees_of_intents_and_events_alone() {
+        let open = schema::in_memory();
 
         for intents in [INSERT_INTENT, REPLACE_INTENT, DELETE_INTENT] {
-            assert_eq!(trees(&pool, intents).await, BTreeSet::from(["audit_intents".to_owned()]));
+            assert_eq!(trees(&open, intents), BTreeSet::from(["audit_intents".to_owned()]));
         }
-        let of_events = BTreeSet::from(["audit_events".to_owned()]);
-        assert_eq!(trees(&pool, INSERT_EVENT).await, of_events);
+        assert_eq!(trees(&open, INSERT_EVENT), BTreeSet::from(["audit_events".to_owned()]));
     }
 }
