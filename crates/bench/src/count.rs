@@ -38,16 +38,8 @@ const ALL_TOOLS: &str = "@id(\"bench-all\") permit (principal is Mcp::Service, a
 const TURNS: usize = 9;
 /// Functions that allocate.
 const ENTRIES: [&str; 10] = [
-    "mi_malloc",
-    "mi_malloc_aligned",
-    "mi_zalloc",
-    "mi_zalloc_aligned",
-    "mi_realloc",
-    "mi_realloc_aligned",
-    "malloc",
-    "calloc",
-    "realloc",
-    "posix_memalign",
+    "mi_malloc", "mi_malloc_aligned", "mi_zalloc", "mi_zalloc_aligned", "mi_realloc",
+    "mi_realloc_aligned", "malloc", "calloc", "realloc", "posix_memalign",
 ];
 
 /// Part of the names of functions that hash in software.

@@ -189,15 +189,7 @@ fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
         "export",
     ];
     const THINGS: [&str; 10] = [
-        "issue",
-        "invoice",
-        "document",
-        "channel",
-        "customer",
-        "event",
-        "release",
-        "page",
-        "order",
+        "issue", "invoice", "document", "channel", "customer", "event", "release", "page", "order",
         "repository",
     ];
     let of = |number: usize| {

@@ -48,14 +48,7 @@ mod tests {
     #[test]
     fn the_nearest_three_names_are_told() {
         let names = [
-            "email",
-            "iban",
-            "ipv4",
-            "us_passport",
-            "us_ssn",
-            "uk_passport",
-            "passport_mrz",
-            "slug",
+            "email", "iban", "ipv4", "us_passport", "us_ssn", "uk_passport", "passport_mrz", "slug",
         ];
         for (name, told) in [
             ("emial", " (did you mean `email`?)"),

@@ -47,21 +47,9 @@ impl CallErrorKind {
 
 /// Every word of [`CallErrorKind::as_str`].
 pub const FAILURES: [&str; 16] = [
-    "auth_required",
-    "cancelled",
-    "circuit_open",
-    "connect_failed",
-    "connection_reset",
-    "forbidden",
-    "http_5xx",
-    "interaction_required",
-    "issuer_mismatch",
-    "jsonrpc_error",
-    "output_mismatch",
-    "overloaded",
-    "protocol_error",
-    "response_too_large",
-    "session_lost",
+    "auth_required", "cancelled", "circuit_open", "connect_failed", "connection_reset",
+    "forbidden", "http_5xx", "interaction_required", "issuer_mismatch", "jsonrpc_error",
+    "output_mismatch", "overloaded", "protocol_error", "response_too_large", "session_lost",
     "timeout",
 ];
 

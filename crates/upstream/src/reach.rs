@@ -242,13 +242,8 @@ mod tests {
     #[test]
     fn urls_that_are_not_plain_https_are_refused() {
         for text in [
-            "http://example.com/",
-            "ftp://example.com/",
-            "https://user:pw@example.com/",
-            "https://user@example.com/",
-            "https://example.com/#x",
-            "example.com",
-            "",
+            "http://example.com/", "ftp://example.com/", "https://user:pw@example.com/",
+            "https://user@example.com/", "https://example.com/#x", "example.com", "",
             "file:///etc/passwd",
         ] {
             assert!(Endpoint::public(text).is_err(), "{text}");

@@ -193,16 +193,8 @@ impl Credential {
     /// values that are no header values.
     pub fn header(name: &str, value: &Secret) -> Result<Self, SettingsError> {
         const TAKEN: [&str; 10] = [
-            "host",
-            "content-type",
-            "content-length",
-            "content-encoding",
-            "transfer-encoding",
-            "connection",
-            "accept",
-            "accept-encoding",
-            "last-event-id",
-            "user-agent",
+            "host", "content-type", "content-length", "content-encoding", "transfer-encoding",
+            "connection", "accept", "accept-encoding", "last-event-id", "user-agent",
         ];
         let name: HeaderName = name
             .parse()

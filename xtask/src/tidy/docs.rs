@@ -11,14 +11,8 @@ use super::{
 };
 
 const INNER: [&str; 8] = [
-    "crates/json/src/",
-    "crates/dlp/src/",
-    "crates/core/src/",
-    "crates/lanes/src/",
-    "crates/store/src/",
-    "crates/upstream/src/",
-    "crates/app/src/",
-    "crates/faces/src/",
+    "crates/json/src/", "crates/dlp/src/", "crates/core/src/", "crates/lanes/src/",
+    "crates/store/src/", "crates/upstream/src/", "crates/app/src/", "crates/faces/src/",
 ];
 /// Words with which a public item begins, after `pub`.
 const ITEMS: [&str; 9] =

@@ -42,15 +42,8 @@ const PURE: [&str; 3] = ["crates/json", "crates/dlp", "crates/core"];
 
 /// Packages that would let them.
 const NOT_IN_CORE: [&str; 9] = [
-    "axum",
-    "futures-util",
-    "hyper",
-    "hyper-util",
-    "reqwest",
-    "rusqlite",
-    "tokio",
-    "tokio-postgres",
-    "tokio-util",
+    "axum", "futures-util", "hyper", "hyper-util", "reqwest", "rusqlite", "tokio",
+    "tokio-postgres", "tokio-util",
 ];
 
 const OWN_PREFIX: &str = "portcullis-";

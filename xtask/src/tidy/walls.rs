@@ -34,11 +34,7 @@ const WALLS: [Wall; 4] = [
     Wall {
         patterns: &["tokio::process", "process::Command"],
         only: &[
-            "crates/upstream/",
-            "crates/testkit/",
-            "crates/bench/",
-            "xtask/",
-            CORE_BENCHES,
+            "crates/upstream/", "crates/testkit/", "crates/bench/", "xtask/", CORE_BENCHES,
             GATEWAY_TESTS,
         ],
         remedy: "only upstream starts processes: ask it",

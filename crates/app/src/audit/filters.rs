@@ -15,18 +15,8 @@ pub const MANY: [&str; 5] = ["type", "decision", "policy", "dlp_result", "outcom
 const DECISIONS: [&str; 2] = ["allow", "deny"];
 const DLP_RESULTS: [&str; 5] = ["passed", "flagged", "redacted", "blocked", "skipped"];
 const OUTCOMES: [&str; 12] = [
-    "success",
-    "tool_error",
-    "input_required",
-    "approval_pending",
-    "denied",
-    "invalid",
-    "not_found",
-    "rate_limited",
-    "upstream_error",
-    "upstream_timeout",
-    "unavailable",
-    "unknown",
+    "success", "tool_error", "input_required", "approval_pending", "denied", "invalid",
+    "not_found", "rate_limited", "upstream_error", "upstream_timeout", "unavailable", "unknown",
 ];
 const LONGEST_TARGET: usize = 200;
 

@@ -203,15 +203,8 @@ impl Auth {
 
 /// Parameters that the gateway itself sets.
 const OURS: [&str; 9] = [
-    "response_type",
-    "client_id",
-    "redirect_uri",
-    "state",
-    "code_challenge",
-    "code_challenge_method",
-    "code",
-    "code_verifier",
-    "client_secret",
+    "response_type", "client_id", "redirect_uri", "state", "code_challenge",
+    "code_challenge_method", "code", "code_verifier", "client_secret",
 ];
 
 impl OAuthSettings {

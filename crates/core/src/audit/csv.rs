@@ -15,26 +15,9 @@ pub const CSV_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The columns, always these and in this order.
 pub const CSV_COLUMNS: [&str; 20] = [
-    "sequence",
-    "id",
-    "occurred_at",
-    "type",
-    "actor_type",
-    "actor_id",
-    "actor_name",
-    "via",
-    "target",
-    "decision",
-    "policy",
-    "policy_set",
-    "dlp_result",
-    "outcome",
-    "http_status",
-    "executed",
-    "reason",
-    "source_ip",
-    "request_id",
-    "leaf_hash",
+    "sequence", "id", "occurred_at", "type", "actor_type", "actor_id", "actor_name", "via",
+    "target", "decision", "policy", "policy_set", "dlp_result", "outcome", "http_status",
+    "executed", "reason", "source_ip", "request_id", "leaf_hash",
 ];
 
 /// Writes lines, the header first.

@@ -326,9 +326,7 @@ mod tests {
     #[test]
     fn people_are_asked_to_open_only_safe_addresses() {
         for url in [
-            "https://a.example/x?y=z#f",
-            "http://127.0.0.1:8080/cb",
-            "http://[::1]/",
+            "https://a.example/x?y=z#f", "http://127.0.0.1:8080/cb", "http://[::1]/",
             "http://localhost:3000/",
         ] {
             assert!(read(opening("q", "1", url)).is_some(), "{url}");

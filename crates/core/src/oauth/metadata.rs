@@ -268,9 +268,7 @@ mod tests {
 
         assert_eq!(parse("https://id.example").unwrap().methods, [TokenMethod::Post]);
         for other in [
-            "https://id.example/a",
-            "https://ID.example",
-            "https://id.example:443",
+            "https://id.example/a", "https://ID.example", "https://id.example:443",
             "https://id.example//",
         ] {
             assert_eq!(parse(other), Err(MetadataError::Issuer), "{other}");

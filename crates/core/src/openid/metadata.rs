@@ -153,12 +153,8 @@ mod tests {
     #[test]
     fn browsers_are_sent_by_https_or_to_the_issuer_itself() {
         for bad in [
-            "http://id.example/t1/auth",
-            "javascript:alert(1)",
-            "data:text/html,x",
-            "https://user@evil.example/",
-            "https://evil.example/#x",
-            "/auth",
+            "http://id.example/t1/auth", "javascript:alert(1)", "data:text/html,x",
+            "https://user@evil.example/", "https://evil.example/#x", "/auth",
         ] {
             let parsed = with("authorization_endpoint", json!(bad));
             assert_eq!(parsed, Err(MetadataError::Member("authorization_endpoint")), "{bad}");

@@ -12,20 +12,8 @@ use crate::trust::{ClaimPath, Claims};
 
 /// Claims that make a JWT what it is and say nothing about its subject.
 const OF_THE_TOKEN: [&str; 14] = [
-    "iss",
-    "sub",
-    "aud",
-    "exp",
-    "nbf",
-    "iat",
-    "jti",
-    "typ",
-    "nonce",
-    "at_hash",
-    "c_hash",
-    "s_hash",
-    "sid",
-    "auth_time",
+    "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "nonce", "at_hash", "c_hash", "s_hash",
+    "sid", "auth_time",
 ];
 /// Claims whose one text is a list with spaces between (RFC 8693 §4.2).
 const SPACED: [&str; 2] = ["scope", "scp"];

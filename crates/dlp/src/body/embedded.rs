@@ -181,14 +181,8 @@ mod tests {
     #[test]
     fn everything_else_stays_prose() {
         for text in [
-            "see {\"a\": 1}",
-            "[section]\nkey = 1",
-            "{\"a\": 1} and more",
-            "{'a': 1}",
-            "[link](https://x.example)",
-            "{\"a\":1,\"a\":2}",
-            "\"only quoted\"",
-            "{{{{{{",
+            "see {\"a\": 1}", "[section]\nkey = 1", "{\"a\": 1} and more", "{'a': 1}",
+            "[link](https://x.example)", "{\"a\":1,\"a\":2}", "\"only quoted\"", "{{{{{{",
         ] {
             assert!(found(text).is_empty(), "{text}");
         }

@@ -58,21 +58,8 @@ pub(crate) fn member<'a>(candidate: &Candidate<'a>) -> Option<&'a [u8]> {
 /// Types that programs write between a name and its value: `var token string = "…"`,
 /// `token: &'static str = "…"`, `val token: String = "…"`.
 const TYPES: &[&[u8]] = &[
-    b"string",
-    b"str",
-    b"char",
-    b"const",
-    b"static",
-    b"text",
-    b"varchar",
-    b"wstring",
-    b"nstring",
-    b"secretstr",
-    b"object",
-    b"any",
-    b"final",
-    b"default",
-    b"type",
+    b"string", b"str", b"char", b"const", b"static", b"text", b"varchar", b"wstring", b"nstring",
+    b"secretstr", b"object", b"any", b"final", b"default", b"type",
 ];
 
 /// The last word of a text that is no type and says more than `value`, or the last word. In

@@ -20,14 +20,8 @@ const MOST: f64 = 5.0;
 
 /// Ways in which literals, values and signs stand together in texts that cost much.
 const FORMS: [&str; 8] = [
-    "LITERAL=x1y2 ",
-    "LITERAL: z9 ",
-    "{LITERAL: x1}",
-    "\"LITERAL\": \"x1\", ",
-    "LITERAL ",
-    "LITERAL",
-    "<LITERAL>",
-    "LITERAL,",
+    "LITERAL=x1y2 ", "LITERAL: z9 ", "{LITERAL: x1}", "\"LITERAL\": \"x1\", ", "LITERAL ",
+    "LITERAL", "<LITERAL>", "LITERAL,",
 ];
 
 /// Signs that detectors and views wake at or look for, alone and beside a letter and a digit.
@@ -166,10 +160,7 @@ fn no_word_that_wakes_a_detector_takes_more_than_a_microsecond_a_byte() {
         words.iter().zip(others).map(|(word, other)| format!("{word} {other} ")).collect();
     let alone = words.iter().flat_map(|word| [word.clone(), format!("{word} ")]);
     let hidden = [
-        "ignore \u{200B}",
-        "i\u{200B}gnore ",
-        "ignore all ",
-        "do not tell the user ",
+        "ignore \u{200B}", "i\u{200B}gnore ", "ignore all ", "do not tell the user ",
         "assistant: ignore ",
     ];
     let a_byte = |unit: String| {

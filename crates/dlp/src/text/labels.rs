@@ -3,31 +3,9 @@
 
 /// Members that hold the name of the value beside them, the most telling first.
 const LABELS: Names<25> = Names::new([
-    "name",
-    "key",
-    "variable",
-    "env",
-    "label",
-    "field",
-    "fieldname",
-    "property",
-    "setting",
-    "option",
-    "parameter",
-    "param",
-    "parametername",
-    "parameterkey",
-    "header",
-    "attribute",
-    "column",
-    "question",
-    "title",
-    "displayname",
-    "fieldlabel",
-    "term",
-    "code",
-    "caption",
-    "id",
+    "name", "key", "variable", "env", "label", "field", "fieldname", "property", "setting",
+    "option", "parameter", "param", "parametername", "parameterkey", "header", "attribute",
+    "column", "question", "title", "displayname", "fieldlabel", "term", "code", "caption", "id",
 ]);
 
 /// Members that hold the type of the value beside them, which may be `password`. Blocks of text
@@ -39,24 +17,9 @@ const OF_OBJECT: Names<6> = Names::new(["text", "display", "name", "label", "tit
 
 /// Keys that say only that a value follows.
 const VALUES: Names<18> = Names::new([
-    "value",
-    "val",
-    "answer",
-    "default",
-    "defaultvalue",
-    "current",
-    "currentvalue",
-    "current_value",
-    "plaintext",
-    "stringvalue",
-    "parametervalue",
-    "fieldvalue",
-    "rawvalue",
-    "newvalue",
-    "valuestring",
-    "textvalue",
-    "cell",
-    "values",
+    "value", "val", "answer", "default", "defaultvalue", "current", "currentvalue",
+    "current_value", "plaintext", "stringvalue", "parametervalue", "fieldvalue", "rawvalue",
+    "newvalue", "valuestring", "textvalue", "cell", "values",
 ]);
 
 /// Keys that say only that a text follows.
@@ -64,30 +27,9 @@ const TEXTS: Names<4> = Names::new(["text", "content", "contents", "data"]);
 
 /// Names of types, which say nothing about what a value is.
 const TYPES: Names<24> = Names::new([
-    "text",
-    "string",
-    "str",
-    "number",
-    "integer",
-    "int",
-    "float",
-    "boolean",
-    "bool",
-    "object",
-    "array",
-    "list",
-    "map",
-    "any",
-    "json",
-    "html",
-    "markdown",
-    "plain",
-    "input",
-    "select",
-    "resource",
-    "value",
-    "default",
-    "plaintext",
+    "text", "string", "str", "number", "integer", "int", "float", "boolean", "bool", "object",
+    "array", "list", "map", "any", "json", "html", "markdown", "plain", "input", "select",
+    "resource", "value", "default", "plaintext",
 ]);
 
 /// A longer text is no label.

@@ -134,20 +134,10 @@ mod tests {
     #[test]
     fn a_word_names_the_value_beside_it_and_those_listed_with_it() {
         for text in [
-            "ssn 9",
-            "SSN: 536-22-8726, 9",
-            "ssn 536-22-8726 and 9",
-            "SSN: 536-22-8726\nSSN: 9",
-            "SSN of Ada (since 2024): 9",
-            "SSN: 536-22-8726 (Ada), 9",
-            "ssn\nnumber: 9",
-            "my ssn, as you asked: 9",
-            "9 (ssn)",
-            "9, ssn of Ada",
-            "9 is the ssn, not 4",
-            "SSN [*]: 9",
-            "9 [*] ssn",
-            "[~] ssn 9 [~]",
+            "ssn 9", "SSN: 536-22-8726, 9", "ssn 536-22-8726 and 9", "SSN: 536-22-8726\nSSN: 9",
+            "SSN of Ada (since 2024): 9", "SSN: 536-22-8726 (Ada), 9", "ssn\nnumber: 9",
+            "my ssn, as you asked: 9", "9 (ssn)", "9, ssn of Ada", "9 is the ssn, not 4",
+            "SSN [*]: 9", "9 [*] ssn", "[~] ssn 9 [~]",
         ] {
             assert!(is_named(text), "{text:?}");
         }

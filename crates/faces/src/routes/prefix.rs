@@ -26,19 +26,8 @@ use crate::exchange::Outcome;
 
 /// First segments of the gateway's own paths. A prefix that begins so could not be told from them.
 const OWN: [&str; 13] = [
-    ".well-known",
-    "approvals",
-    "console",
-    "healthz",
-    "login",
-    "logout",
-    "mcp",
-    "metrics",
-    "oauth",
-    "openapi.json",
-    "readyz",
-    "scim",
-    "v1",
+    ".well-known", "approvals", "console", "healthz", "login", "logout", "mcp", "metrics", "oauth",
+    "openapi.json", "readyz", "scim", "v1",
 ];
 
 /// Starts of attributes in which a page names a path of the gateway.

@@ -10,18 +10,8 @@ use crate::exchange::{
 };
 
 const FILTERS: [&str; 12] = [
-    "from",
-    "to",
-    "type",
-    "actor",
-    "target",
-    "decision",
-    "policy",
-    "dlp_result",
-    "outcome",
-    "request_id",
-    "order",
-    "tail",
+    "from", "to", "type", "actor", "target", "decision", "policy", "dlp_result", "outcome",
+    "request_id", "order", "tail",
 ];
 /// Lists events by their place in the log: one's own, or everybody's with `audit:read`.
 #[utoipa::path(

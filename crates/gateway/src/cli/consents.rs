@@ -45,12 +45,7 @@ impl Consents {
                 let mut records = records.await?;
                 records.iter_mut().for_each(name_client);
                 let columns = [
-                    "id",
-                    "principal_name",
-                    "client_name",
-                    "client_id",
-                    "endpoint",
-                    "scope",
+                    "id", "principal_name", "client_name", "client_id", "endpoint", "scope",
                     "renewed_at",
                 ];
                 of.installation.output().table(&records, &columns)

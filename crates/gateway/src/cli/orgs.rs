@@ -129,11 +129,7 @@ impl Orgs {
                 let orgs = installation.with_office(list).await?;
                 let records: Vec<Value> = orgs.iter().map(record).collect();
                 let columns = [
-                    "id",
-                    "name",
-                    "plan",
-                    "requests_per_minute",
-                    "invocations_per_minute",
+                    "id", "name", "plan", "requests_per_minute", "invocations_per_minute",
                     "disabled_at",
                 ];
                 installation.output().table(&records, &columns)

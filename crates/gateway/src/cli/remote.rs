@@ -357,11 +357,8 @@ mod tests {
     #[test]
     fn tokens_go_out_encrypted_or_to_this_machine() {
         for url in [
-            "https://gw.example",
-            "https://gw.example:8443/",
-            "https://gw.example/path",
-            "http://127.0.0.1:1",
-            "http://[::1]:1",
+            "https://gw.example", "https://gw.example:8443/", "https://gw.example/path",
+            "http://127.0.0.1:1", "http://[::1]:1",
         ] {
             assert!(GatewayOptions::client(url).is_ok(), "{url}");
         }

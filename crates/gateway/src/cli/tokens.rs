@@ -91,12 +91,7 @@ impl Tokens {
             Self::List { search, of } => {
                 let records = list(&search, &of).await?;
                 let columns = [
-                    "id",
-                    "principal_name",
-                    "scopes",
-                    "label",
-                    "expires_at",
-                    "revoked_at",
+                    "id", "principal_name", "scopes", "label", "expires_at", "revoked_at",
                     "last_used_at",
                 ];
                 of.installation.output().table(&records, &columns)

@@ -13,27 +13,9 @@ const PREFIX: &str = "PORTCULLIS_";
 
 /// Keys at the top of the configuration.
 const TOP: [&str; 21] = [
-    "admin",
-    "audit",
-    "connect",
-    "console",
-    "data_dir",
-    "database",
-    "dlp",
-    "keys",
-    "limits",
-    "log",
-    "login",
-    "mcp",
-    "oauth",
-    "policies",
-    "providers",
-    "server",
-    "tokens",
-    "tools",
-    "traces",
-    "trust",
-    "webhooks",
+    "admin", "audit", "connect", "console", "data_dir", "database", "dlp", "keys", "limits", "log",
+    "login", "mcp", "oauth", "policies", "providers", "server", "tokens", "tools", "traces",
+    "trust", "webhooks",
 ];
 
 /// A variable that sets something.

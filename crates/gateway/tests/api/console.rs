@@ -128,8 +128,7 @@ async fn who_is_not_signed_in_is_sent_to_the_login_and_comes_back() {
     for (path, page, back) in [
         ("/console/tools/up%3Aread", "", "/console/tools"),
         (
-            "/console/tools/up%3Aread",
-            "/console/tools/up%3Aread?a=b",
+            "/console/tools/up%3Aread", "/console/tools/up%3Aread?a=b",
             "/console/tools/up%3Aread?a=b",
         ),
         ("/console/tokens/tok_x/revoke", "/console/tokens?q=x", "/console/tokens?q=x"),

@@ -90,9 +90,7 @@ async fn a_tool_has_one_name_and_a_caller_one_credential() {
     let (gateway, who) = serve(gateway().sample());
 
     for id in [
-        "sample:create_note",
-        "sample%3Acreate_note",
-        "sample%3acreate_note",
+        "sample:create_note", "sample%3Acreate_note", "sample%3acreate_note",
         "%73ample:create_note",
     ] {
         let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;

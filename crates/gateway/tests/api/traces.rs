@@ -66,18 +66,8 @@ const CALL: &str = "tools/call echo";
 /// The spans of a call that went well, in the order of its way; `limits` and `validate` come twice
 /// and the last of each counts.
 const STAGES: [&str; 12] = [
-    "authenticate",
-    "body",
-    "limits",
-    "validate",
-    "dlp_input",
-    "policy_input",
-    "connection",
-    "intent",
-    CALL,
-    "dlp_output",
-    "policy_output",
-    "outcome",
+    "authenticate", "body", "limits", "validate", "dlp_input", "policy_input", "connection",
+    "intent", CALL, "dlp_output", "policy_output", "outcome",
 ];
 
 #[tokio::test(flavor = "multi_thread")]

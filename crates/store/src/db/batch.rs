@@ -85,12 +85,7 @@ pub(super) fn key_rows(rows: &[(&NewIntent, &NewKey)]) -> String {
         .map(|(intent, key)| {
             let expires_at = key.expires_at.as_micros();
             serde_json::json!([
-                intent.org_id,
-                key.digest,
-                key.fingerprint,
-                intent.id,
-                key.request_id,
-                expires_at
+                intent.org_id, key.digest, key.fingerprint, intent.id, key.request_id, expires_at
             ])
         })
         .collect();

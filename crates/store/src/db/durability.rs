@@ -67,8 +67,7 @@ const WEAKENING: [&str; 4] = [
     // Files are never synced.
     "NO_SYNC",
     // The folder is not synced: a power loss may take the whole write-ahead log with it.
-    "DISABLE_DIRSYNC",
-    // Nothing is written to files.
+    "DISABLE_DIRSYNC", // Nothing is written to files.
     "OMIT_DISKIO",
     // Connections move between threads, and only mutexes make that safe.
     "THREADSAFE=0",

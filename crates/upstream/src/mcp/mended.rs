@@ -65,11 +65,7 @@ mod tests {
             assert_eq!(mended(given.as_bytes()).as_deref(), Some(wanted.as_bytes()), "{given}");
         }
         for whole in [
-            r#"{"a":"\ud83d\ude00"}"#,
-            r#"{"a":"\\ud83d"}"#,
-            r#"{"a":"\u00e9"}"#,
-            "{",
-            "\\",
+            r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\\ud83d"}"#, r#"{"a":"\u00e9"}"#, "{", "\\",
             "\\u12",
         ] {
             assert_eq!(mended(whole.as_bytes()), None, "{whole}");

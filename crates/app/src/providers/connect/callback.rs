@@ -391,13 +391,8 @@ impl Pending {
 /// The error of a server as one of the words of RFC 6749 §4.1.2.1; nothing else is passed on.
 fn known_error(error: &str) -> Why {
     const KNOWN: [Why; 7] = [
-        "access_denied",
-        "invalid_request",
-        "unauthorized_client",
-        "unsupported_response_type",
-        "invalid_scope",
-        "server_error",
-        "temporarily_unavailable",
+        "access_denied", "invalid_request", "unauthorized_client", "unsupported_response_type",
+        "invalid_scope", "server_error", "temporarily_unavailable",
     ];
     KNOWN.into_iter().find(|known| *known == error).unwrap_or("server_error")
 }

@@ -83,11 +83,9 @@ impl Providers {
             occurred_at: origin.arrived,
             actor: Actor { kind: "anonymous", ..Actor::system() },
             request: Some(origin.recorded()),
-            detached: origin.detached(&self.screening).keep(
-                "connection",
-                details,
-                &*self.base.random,
-            ),
+            detached: origin
+                .detached(&self.screening)
+                .keep("connection", details, &*self.base.random),
             ..self.audit.system_event(about.org, kind, about.target())
         }
     }

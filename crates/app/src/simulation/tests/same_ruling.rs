@@ -113,10 +113,7 @@ fn response_rule() -> impl Strategy<Value = String> {
         "when { context.dlp.count > 0 }",
     ]);
     let asked = prop::sample::select(vec![
-        "",
-        "@redact(\"output: email\")",
-        "@redact(\"output: *\")",
-        "@log(\"off\")",
+        "", "@redact(\"output: email\")", "@redact(\"output: *\")", "@log(\"off\")",
     ]);
     (condition, asked, annotations()).prop_map(|(condition, asked, annotations)| {
         format!("{annotations} {asked} @phase(\"response\") forbid (principal, action, resource) {condition};")

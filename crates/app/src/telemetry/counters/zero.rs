@@ -54,30 +54,13 @@ const POSTED: [&str; 3] = ["sent", "failed", "dropped"];
 /// Ends of the publication of a checkpoint, in a file and at a witness.
 const FILED: [&str; 3] = ["published", "failed", "set_back"];
 pub(super) const WITNESSED: [&str; 8] = [
-    "published",
-    "failed",
-    "set_back",
-    "unreachable",
-    "refused",
-    "inconsistent",
-    "malformed",
+    "published", "failed", "set_back", "unreachable", "refused", "inconsistent", "malformed",
     "bad_signature",
 ];
 /// Tables whose rows can be left out of an answer.
 pub(super) const TABLES: [&str; 14] = [
-    "approvals",
-    "audit_checkpoints",
-    "audit_heads",
-    "audit_intents",
-    "connect_attempts",
-    "orgs",
-    "principals",
-    "providers",
-    "secrets",
-    "sink_cursors",
-    "tokens",
-    "tool_lists",
-    "tool_pins",
+    "approvals", "audit_checkpoints", "audit_heads", "audit_intents", "connect_attempts", "orgs",
+    "principals", "providers", "secrets", "sink_cursors", "tokens", "tool_lists", "tool_pins",
     "tool_surplus",
 ];
 

@@ -6,11 +6,7 @@ use super::Scene;
 
 /// Tables of the log.
 const TABLES: [&str; 6] = [
-    "audit_events",
-    "audit_seals",
-    "audit_heads",
-    "audit_tiles",
-    "audit_checkpoints",
+    "audit_events", "audit_seals", "audit_heads", "audit_tiles", "audit_checkpoints",
     "audit_pruned",
 ];
 /// Columns of events and seals.

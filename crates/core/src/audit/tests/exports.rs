@@ -379,11 +379,7 @@ fn lines_survive_writing_and_reading() {
     assert_eq!(read(trailer.line()), Line::Checkpoint(Box::new(trailer)));
     assert_eq!(read(manifest.line()), Line::Manifest(Box::new(manifest)));
     for line in [
-        "{}",
-        "[]",
-        "{\"kind\":\"event\"}",
-        "{\"kind\":\"checkpoint\"}",
-        "{\"kind\":\"manifest\"}",
+        "{}", "[]", "{\"kind\":\"event\"}", "{\"kind\":\"checkpoint\"}", "{\"kind\":\"manifest\"}",
         "x",
     ] {
         assert_eq!(Line::parse(line.as_bytes()).unwrap_err().exit_code(), 1, "{line}");

@@ -78,16 +78,8 @@ impl EntityTypes {
     /// Returns true if `kind` is a type that policies know.
     pub(in crate::policy) fn knows(&self, kind: &EntityTypeName) -> bool {
         let all = [
-            &self.user,
-            &self.service,
-            &self.group,
-            &self.role,
-            &self.scope,
-            &self.org,
-            &self.tool,
-            &self.provider,
-            &self.label,
-            &self.action,
+            &self.user, &self.service, &self.group, &self.role, &self.scope, &self.org, &self.tool,
+            &self.provider, &self.label, &self.action,
         ];
         all.contains(&kind)
     }

@@ -37,22 +37,8 @@ const LATER: [&str; 1] = ["step_up"];
 const MAX_TEXT: usize = 2_000;
 /// The annotations there are.
 const KEYS: [&str; 16] = [
-    "id",
-    "title",
-    "description",
-    "reason",
-    "owner",
-    "tags",
-    "severity",
-    "locked",
-    "mode",
-    "phase",
-    "priority",
-    "redact",
-    "rate_limit",
-    "notify",
-    "require_approval",
-    "log",
+    "id", "title", "description", "reason", "owner", "tags", "severity", "locked", "mode", "phase",
+    "priority", "redact", "rate_limit", "notify", "require_approval", "log",
 ];
 
 /// The names that annotations may refer to.

@@ -195,11 +195,8 @@ fn every_error_of_every_file_is_given_at_once() {
     assert_eq!(
         places,
         [
-            "a.cedar:2 duplicate_id",
-            "a.cedar:3 unknown_annotation",
-            "b.cedar:1 syntax",
-            "c.cedar:2 syntax",
-            "d.cedar:1 file_too_large",
+            "a.cedar:2 duplicate_id", "a.cedar:3 unknown_annotation", "b.cedar:1 syntax",
+            "c.cedar:2 syntax", "d.cedar:1 file_too_large",
         ]
     );
 }

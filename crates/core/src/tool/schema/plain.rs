@@ -19,18 +19,8 @@ const MAPS: [&str; 5] =
 const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords with a schema.
 const SINGLE: [&str; 12] = [
-    "items",
-    "additionalItems",
-    "additionalProperties",
-    "contains",
-    "else",
-    "if",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "contentSchema",
+    "items", "additionalItems", "additionalProperties", "contains", "else", "if", "not",
+    "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties", "contentSchema",
 ];
 
 /// The schema as validators and clients read it.

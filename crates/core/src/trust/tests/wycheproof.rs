@@ -75,9 +75,7 @@ fn ps256() {
         RsaPss2048Sha256Mgf1SaltLen32, RsaPss3072Sha256Mgf1SaltLen32, RsaPss4096Sha256Mgf1SaltLen32,
     };
     let names = [
-        RsaPss2048Sha256Mgf1SaltLen32,
-        RsaPss3072Sha256Mgf1SaltLen32,
-        RsaPss4096Sha256Mgf1SaltLen32,
+        RsaPss2048Sha256Mgf1SaltLen32, RsaPss3072Sha256Mgf1SaltLen32, RsaPss4096Sha256Mgf1SaltLen32,
     ];
     holds!(pss, names, Algorithm::Ps256, 20, |group| rsa(&group.key.n, &group.key.e));
 }

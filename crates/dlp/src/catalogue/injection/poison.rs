@@ -69,18 +69,8 @@ pub(crate) fn check(candidate: &Candidate<'_>) -> Option<i32> {
 /// Finds what every order of these kinds holds: most descriptions hold none of it.
 static TELLING: LazyLock<Option<Regex>> = LazyLock::new(|| {
     let lists = [
-        &PRIVATE,
-        &HOME,
-        &OUTWARD,
-        &QUIET,
-        &EVERYTHING,
-        &EXCLUSIVE,
-        &COMMAND,
-        &MONEY,
-        &ASSENT,
-        &ANSWERS,
-        &TAGGED,
-        &TELLING_WORDS,
+        &PRIVATE, &HOME, &OUTWARD, &QUIET, &EVERYTHING, &EXCLUSIVE, &COMMAND, &MONEY, &ASSENT,
+        &ANSWERS, &TAGGED, &TELLING_WORDS,
     ];
     Phrases::joined(&lists)
 });

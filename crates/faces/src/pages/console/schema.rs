@@ -168,18 +168,8 @@ const DEEPEST: usize = 6;
 const LONGEST: usize = 200;
 /// Members that bound values.
 const BOUNDS: [&str; 12] = [
-    "const",
-    "enum",
-    "default",
-    "format",
-    "pattern",
-    "minimum",
-    "maximum",
-    "minLength",
-    "maxLength",
-    "minItems",
-    "maxItems",
-    "additionalProperties",
+    "const", "enum", "default", "format", "pattern", "minimum", "maximum", "minLength",
+    "maxLength", "minItems", "maxItems", "additionalProperties",
 ];
 
 /// The lines of a schema: its members, those within them, and the forms of each.

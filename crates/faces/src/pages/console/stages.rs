@@ -144,14 +144,8 @@ mod tests {
         let times: Vec<_> = stages.iter().map(|stage| &*stage.took).collect();
 
         let expected = [
-            "Arrived",
-            "Read",
-            "Decided",
-            "Intent recorded",
-            "Tool called",
-            "Answer scanned",
-            "Answered",
-            "Sealed",
+            "Arrived", "Read", "Decided", "Intent recorded", "Tool called", "Answer scanned",
+            "Answered", "Sealed",
         ];
         assert_eq!(names, expected);
         assert_eq!(times, ["", "0.00 ms", "0.09 ms", "1.25 ms", "12.34 ms", "", "", ""]);

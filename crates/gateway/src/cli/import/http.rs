@@ -13,12 +13,7 @@ use super::{
 
 /// Headers that the gateway sends itself.
 const OWN_HEADERS: [&str; 7] = [
-    "accept",
-    "connection",
-    "content-type",
-    "host",
-    "mcp-protocol-version",
-    "mcp-session-id",
+    "accept", "connection", "content-type", "host", "mcp-protocol-version", "mcp-session-id",
     "user-agent",
 ];
 

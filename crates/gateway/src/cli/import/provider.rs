@@ -80,16 +80,8 @@ pub(super) fn import<'a>(
 
 /// Members by which clients choose or trust tools.
 const TOOL_FILTERS: [&str; 10] = [
-    "alwaysAllow",
-    "autoApprove",
-    "disabledTools",
-    "disabled_tools",
-    "enabledTools",
-    "enabled_tools",
-    "excludeTools",
-    "includeTools",
-    "tools",
-    "trust",
+    "alwaysAllow", "autoApprove", "disabledTools", "disabled_tools", "enabledTools",
+    "enabled_tools", "excludeTools", "includeTools", "tools", "trust",
 ];
 
 #[cfg(test)]

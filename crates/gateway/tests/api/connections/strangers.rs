@@ -230,14 +230,8 @@ const WITHIN_SHARE: usize = 128;
 
 /// The operations that read what a sender of whom nothing is known says.
 const READ_FROM_ANYBODY: [&str; 8] = [
-    "/login/link",
-    "/logout",
-    "/oauth/authorize",
-    "/oauth/register",
-    "/oauth/revoke",
-    "/oauth/token",
-    "/v1/auth/refresh",
-    "/v1/auth/token",
+    "/login/link", "/logout", "/oauth/authorize", "/oauth/register", "/oauth/revoke",
+    "/oauth/token", "/v1/auth/refresh", "/v1/auth/token",
 ];
 
 /// The status of the answer to a body of which so many bytes come and never the last.

@@ -168,11 +168,7 @@ async fn a_person_logs_in_and_commands_print_what_they_print_on_the_node() {
     has!(event, "/target/id": id, "/actor/client/id": "portcullis-cli");
     let config = site.gateway.config_file();
     for command in [
-        "principal list",
-        "audit hold list",
-        "consent list",
-        "session list",
-        "tool list --waiting",
+        "principal list", "audit hold list", "consent list", "session list", "tool list --waiting",
         "approval list",
     ] {
         let here = format!("{command} --config {}", config.display());
@@ -382,10 +378,7 @@ async fn a_token_goes_to_its_own_gateway_only() {
     assert!(told.contains("not the API of a gateway"), "{told}");
     assert!(at_evil.try_recv().is_err(), "nothing came there");
     for url in [
-        "http://gateway.example",
-        "http://localhost:1",
-        "http://127.0.0.1.nip.example",
-        "ftp://x",
+        "http://gateway.example", "http://localhost:1", "http://127.0.0.1.nip.example", "ftp://x",
         "https://u@x.example",
     ] {
         let (code, told) = laptop

@@ -112,13 +112,8 @@ async fn each_name_of_the_gateway_leads_to_a_token_that_is_good_at_all_of_them()
     // Other programs of the machine may listen on these addresses of it.
     let [v6, neighbour] = ["[::1]", "127.0.0.2"].map(at_port);
     for host in [
-        "evil.example",
-        "localhost:1",
-        "192.0.2.1",
-        "gateway.internal:9443",
-        "other.internal:1",
-        &v6,
-        &neighbour,
+        "evil.example", "localhost:1", "192.0.2.1", "gateway.internal:9443", "other.internal:1",
+        &v6, &neighbour,
     ] {
         let metadata = site.gateway.send(at(Method::GET, document, host)).await.ok();
         assert_eq!(metadata.at("/resource"), &json!(format!("{url}/mcp/sample")), "{host}");

@@ -24,11 +24,10 @@ impl Access {
     pub(super) fn token_event(&self, org: OrgId, event: TokenEvent<'_>, origin: &Origin) -> Event {
         let TokenEvent { kind, actor, name, label, token } = event;
         let mut event = self.identity_event(org, kind, actor, "token", token.to_string(), origin);
-        event.detached = event.detached.keep("actor_name", name, &*self.base.random).keep(
-            "label",
-            label,
-            &*self.base.random,
-        );
+        event.detached = event
+            .detached
+            .keep("actor_name", name, &*self.base.random)
+            .keep("label", label, &*self.base.random);
         event
     }
 

@@ -18,11 +18,7 @@ const LEFT_OVER: [&str; 2] = ["unevaluatedProperties", "unevaluatedItems"];
 
 /// Keywords whose schemas are compiled again for those, beside the ones that meet the same value.
 const AGAIN: [&str; 6] = [
-    "additionalProperties",
-    "unevaluatedProperties",
-    "unevaluatedItems",
-    "items",
-    "prefixItems",
+    "additionalProperties", "unevaluatedProperties", "unevaluatedItems", "items", "prefixItems",
     "contains",
 ];
 

@@ -28,27 +28,8 @@ const SENTENCE: usize = 48;
 
 /// Words that stand between a name and its value in a sentence.
 const COPULAS: Names<21> = Names::new([
-    "is",
-    "was",
-    "to",
-    "is:",
-    "ist",
-    "lautet",
-    "est",
-    "es",
-    "è",
-    "é",
-    "jest",
-    "to:",
-    "adalah",
-    "là",
-    "är",
-    "er",
-    "je",
-    "este",
-    "becomes",
-    "будет",
-    "это",
+    "is", "was", "to", "is:", "ist", "lautet", "est", "es", "è", "é", "jest", "to:", "adalah",
+    "là", "är", "er", "je", "este", "becomes", "будет", "это",
 ]);
 
 /// Words with digits that sentences about passwords hold.

@@ -182,12 +182,8 @@ async fn a_browser_brings_no_session_and_comes_back_to_this_gateway_alone() {
     // A browser comes back to pages of this gateway alone.
     let site = Site::start();
     for evil in [
-        "https%3A%2F%2Fevil.example",
-        "%2F%2Fevil.example",
-        "%2F%5Cevil.example",
-        "%2F%EF%BC%8Fevil.example",
-        "javascript%3Aalert(1)",
-        "%2Fa%0D%0ASet-Cookie%3Ax",
+        "https%3A%2F%2Fevil.example", "%2F%2Fevil.example", "%2F%5Cevil.example",
+        "%2F%EF%BC%8Fevil.example", "javascript%3Aalert(1)", "%2Fa%0D%0ASet-Cookie%3Ax",
     ] {
         let browser = Browser::new(&site.gateway);
         let path = format!("/login/issuers/acme?return_to={evil}");
