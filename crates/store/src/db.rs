@@ -25,7 +25,7 @@ pub(crate) use self::{
     approvals::ApprovalRow,
     batch::{AnsweredKey, Batch, Losers},
     positions::{last_given, newest_position},
-    postgres::{Address, LogWriter, Pool, Tls, insert_seals},
+    postgres::{LogWriter, Pool, Tls, insert_seals},
     scope::{Scope, begin},
     session::Session,
     sqlite::{

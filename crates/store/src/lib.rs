@@ -32,6 +32,7 @@
 )]
 
 mod access_changes;
+mod address;
 mod approvals;
 mod audit;
 mod authorization;

@@ -12,7 +12,8 @@ use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use crate::{
-    db::{Address, Db, Pool, Scope, Session, Store, all, begin, database_clock, one, row, run},
+    address::Address,
+    db::{Db, Pool, Scope, Session, Store, all, begin, database_clock, one, row, run},
     error::{DriverError, StoreError},
     settings::{DatabaseSettings, Target},
 };

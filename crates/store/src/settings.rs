@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{db::Address, row_key::RowKey};
+use crate::{address::Address, row_key::RowKey};
 
 /// Durability of a commit. SQLite is told so; PostgreSQL keeps its own `synchronous_commit`, which
 /// [`crate::Store::durability`] reads back.

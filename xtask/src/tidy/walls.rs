@@ -18,7 +18,7 @@ struct Wall {
 const WALLS: [Wall; 4] = [
     Wall {
         patterns: &["rusqlite", "tokio_postgres"],
-        only: &["crates/store/"],
+        only: &["crates/store/", "crates/bench/", "crates/app/tests/"],
         remedy: "only store knows SQL: give it a function of its own there",
     },
     Wall {

@@ -1,12 +1,10 @@
 //! PostgreSQL's peculiarities.
 
-mod address;
 mod batch;
 mod pool;
 mod tls;
 
 pub(crate) use self::{
-    address::Address,
     batch::LogWriter,
     pool::{Pool, Session, open},
     tls::Tls,

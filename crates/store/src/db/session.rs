@@ -5,22 +5,12 @@ use std::borrow::Cow;
 
 use super::{
     postgres, sqlite,
-    statement::{Bound, Row},
+    statement::{Bound, Most, Read},
 };
 use crate::error::DriverError;
 
 /// Target of the texts of statements in the log, at its finest level.
 const STATEMENTS: &str = "portcullis_store::statements";
-
-/// Reads a row.
-pub(crate) type Read<T> = fn(Row<'_>) -> Result<T, DriverError>;
-
-/// Number of rows to read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Most {
-    One,
-    All,
-}
 
 #[derive(Debug)]
 pub(crate) enum Session {

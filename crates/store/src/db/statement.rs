@@ -20,6 +20,16 @@ use tokio_util::bytes::BytesMut;
 
 use crate::error::DriverError;
 
+/// Reads a row.
+pub(crate) type Read<T> = fn(Row<'_>) -> Result<T, DriverError>;
+
+/// Number of rows to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Most {
+    One,
+    All,
+}
+
 /// A value in the form in which a statement is sent with it. PostgreSQL has arrays, too.
 #[derive(Clone)]
 pub(crate) enum Bound {

@@ -9,7 +9,8 @@ use tokio_postgres::{AsyncMessage, Client};
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::{
-    db::{Address, Tls},
+    address::Address,
+    db::Tls,
     error::{DriverError, StoreError},
 };
 

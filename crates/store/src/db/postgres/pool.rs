@@ -24,12 +24,10 @@ use tokio_util::{
     task::{AbortOnDropHandle, TaskTracker},
 };
 
-use super::{address::Address, tls::Tls};
+use super::tls::Tls;
 use crate::{
-    db::{
-        session::{Most, Read},
-        statement::{Bound, Row},
-    },
+    address::Address,
+    db::statement::{Bound, Most, Read, Row},
     error::DriverError,
     settings::DatabaseSettings,
 };

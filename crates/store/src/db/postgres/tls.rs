@@ -25,8 +25,10 @@ use tokio_rustls::{
     },
 };
 
-use super::address::{TlsSettings, Verify};
-use crate::error::DriverError;
+use crate::{
+    address::{TlsSettings, Verify},
+    error::DriverError,
+};
 
 /// Makes TLS connections.
 #[derive(Clone)]

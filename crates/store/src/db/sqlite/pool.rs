@@ -19,10 +19,7 @@ use tokio::{
 
 use super::log::Turn;
 use crate::{
-    db::{
-        session::{Most, Read},
-        statement::{Bound, Row},
-    },
+    db::statement::{Bound, Most, Read, Row},
     error::DriverError,
 };
 

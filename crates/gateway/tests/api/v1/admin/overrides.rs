@@ -97,6 +97,10 @@ async fn what_is_locked_or_built_in_stays_and_a_program_lifts_no_prohibition() {
         let refused = put_override(&gateway, who, id, &hour()).await;
         assert_eq!(refused.refusal(), refusal, "{id}: {}", refused.text);
     }
+    for (ttl, reason) in [(0, "x"), (604_801, "x"), (60, " "), (60, "a\nb")] {
+        let body = json!({"ttl": ttl, "reason": reason});
+        has!("{body}"; put_override(&gateway, &ours, "short", &body).await, 400 "invalid_request");
+    }
     assert_eq!(list(&gateway, &ours).await.status, 403);
     let note = json!({"title": "a", "text": "b"});
     assert_eq!(gateway.invoke(&ours, "sample:create_note", note).await.status, 403);
