@@ -15,7 +15,7 @@ use futures_util::{StreamExt, future::join_all, stream};
 use portcullis_core::refusal::{Executed, UpstreamReason};
 use portcullis_upstream::{CallErrorKind, Credential, Endpoint, Server, ServerSettings, Transport};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use crate::{
     fake::{Fake, FakeRequest, content, error, event, events, message, success, typed},
@@ -212,14 +212,11 @@ async fn a_connection_that_breaks_in_the_middle_leaves_the_call_unknown() {
 
 #[tokio::test]
 async fn nobody_at_the_address_is_a_failed_connection() {
-    let fake = Fake::modern(|seen| success(&seen.id(), &content("x"))).await;
-    let address = fake.address;
-    drop(fake);
-    let free = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let nobody = free.local_addr().unwrap();
-    drop(free);
-    assert_ne!(address, nobody);
-    let endpoint = Endpoint::allowed(&format!("http://{nobody}/")).unwrap();
+    // Bound, so that no other test gets the port, and not listening.
+    let nobody = TcpSocket::new_v4().unwrap();
+    nobody.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let address = nobody.local_addr().unwrap();
+    let endpoint = Endpoint::allowed(&format!("http://{address}/")).unwrap();
 
     let refused = failure(&at(endpoint)).await;
     assert_eq!(refused, (upstream(UpstreamReason::ConnectFailed), Executed::No));
