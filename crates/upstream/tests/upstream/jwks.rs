@@ -223,9 +223,10 @@ async fn redirects_errors_floods_and_packed_answers_are_no_keys() {
 
 #[tokio::test]
 async fn nobody_there_is_unreachable() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/keys", listener.local_addr().unwrap());
-    drop(listener);
+    // Bound, so that no other test gets the port, and not listening.
+    let nobody = tokio::net::TcpSocket::new_v4().unwrap();
+    nobody.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let url = format!("http://{}/keys", nobody.local_addr().unwrap());
     let location = KeyLocation::Jwks(Endpoint::allowed(&url).unwrap());
 
     assert_eq!(fetched(&location).await, Err(FetchError::Unreachable));
