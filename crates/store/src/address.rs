@@ -8,7 +8,7 @@ use tokio_postgres::{
 };
 use url::form_urlencoded;
 
-/// Where a database is and how it is spoken to.
+/// Place of a database, and how to connect to it.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) config: Config,

@@ -10,7 +10,7 @@ use crate::Answer;
 pub trait Pointed {
     fn value(&self) -> &Value;
 
-    /// Its HTTP status, if it is an answer.
+    /// HTTP status of an answer.
     fn status(&self) -> Option<u16> {
         None
     }

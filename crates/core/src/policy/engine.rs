@@ -7,7 +7,7 @@
 //! it finds there. Leaving a rule out changes neither the decision nor its reasons nor its errors:
 //! its scope is false, and a false scope is never evaluated any further.
 //!
-//! What the rules found mean is tested against the library's own authorizer.
+//! Tests hold the meaning of the rules found against the library's own authorizer.
 
 mod conditions;
 mod evaluator;

@@ -30,7 +30,7 @@ pub struct Detector {
     pub(crate) shape: Shape,
     /// Texts that wake it, as they are written; found in any case.
     pub(crate) literals: Vec<String>,
-    /// What is found where it wakes. When it has a group, the group is what is found.
+    /// Pattern of the text to find where the detector wakes; of a pattern with a group, the group is found.
     pub(crate) pattern: Option<Pattern>,
     /// Characters that must not touch a match on either side.
     pub(crate) edges: Edges,

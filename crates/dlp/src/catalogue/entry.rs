@@ -37,7 +37,7 @@ pub(crate) struct Entry {
     pub(crate) label: String,
     #[serde(skip)]
     pub(crate) keys: &'static Keys,
-    /// What only an entry of the configuration or a rule says. Its `marks` may stand anywhere.
+    /// Settings of an entry of the configuration, or of a rule. Its `marks` may stand anywhere.
     #[serde(skip)]
     pub(crate) configured: Option<Configured>,
     pub(crate) finds: String,

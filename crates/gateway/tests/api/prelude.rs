@@ -1,4 +1,4 @@
-//! What almost every test of the API names.
+//! Names that almost every test of the API uses.
 
 pub(crate) use std::{
     collections::{BTreeMap, BTreeSet},

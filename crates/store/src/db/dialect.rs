@@ -1,4 +1,4 @@
-//! What the two databases do differently within a transaction.
+//! Differences between the two databases within a transaction.
 //!
 //! SQLite lets one write at a time, tokens or anything else: positions are given out and committed in the same order,
 //! and any writer holds the whole file.

@@ -1,4 +1,4 @@
-//! What requests may hold: each route with a body or a query, what is wrong with one, and the member that its error
+//! Contents of requests: each route with a body or a query, what is wrong with one, and the member that its error
 //! names. An unknown member, a wrong type, a missing one and a value out of range are refused alike everywhere.
 
 use portcullis_testkit::{Gateway, Principal};
@@ -180,7 +180,7 @@ const QUERIES: [(&str, &str); 68] = [
 ];
 
 /// A request for a route; `{id}` is the one who asks.
-fn asked(gateway: &Gateway, who: &Principal, route: &str) -> RequestBuilder {
+fn build_request(gateway: &Gateway, who: &Principal, route: &str) -> RequestBuilder {
     let (method, path) = route.split_once(' ').unwrap();
     gateway.request_of(who, method.parse().unwrap(), &path.replace("{id}", &who.id))
 }
@@ -193,7 +193,7 @@ async fn a_member_that_is_unknown_missing_or_wrong_is_refused_and_named() {
 
     for (route, body, member) in BODIES {
         let body = body.replace("{sa}", &service);
-        let answer = gateway.send(asked(&gateway, &admin, route).body(body.clone())).await;
+        let answer = gateway.send(build_request(&gateway, &admin, route).body(body.clone())).await;
 
         let named = answer.at("/error/details/violations/0/path");
         if answer.refusal() != (400, "invalid_request") || named != member {
@@ -203,7 +203,7 @@ async fn a_member_that_is_unknown_missing_or_wrong_is_refused_and_named() {
     assert!(others.is_empty(), "{}", others.join("\n"));
     for route in ["POST /v1/principals", "POST /v1/audit/export", "PATCH /v1/principals/{id}"] {
         for body in ["[]", "{", r#"{"name": "a", "name": "a"}"#] {
-            let answer = gateway.send(asked(&gateway, &admin, route).body(body)).await;
+            let answer = gateway.send(build_request(&gateway, &admin, route).body(body)).await;
 
             assert_eq!(answer.refusal(), (400, "invalid_request"), "{route} {body}");
         }
@@ -216,7 +216,7 @@ async fn a_parameter_that_is_unknown_missing_or_wrong_is_refused_and_named() {
     let mut others = Vec::new();
 
     for (route, parameter) in QUERIES {
-        let answer = gateway.send(asked(&gateway, &admin, route)).await;
+        let answer = gateway.send(build_request(&gateway, &admin, route)).await;
 
         let named = answer.at("/error/details/parameter");
         if answer.refusal() != (400, "invalid_request") || named != parameter {

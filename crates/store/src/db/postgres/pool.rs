@@ -291,7 +291,7 @@ impl Session {
 
     /// Waits for an answer of the server.
     pub(crate) async fn ping(&mut self) -> Result<(), DriverError> {
-        let client = self.asked()?;
+        let client = self.claim_client()?;
         let answer = client.driver.check_connection().await;
         self.is_asked = false;
         Ok(answer?)
@@ -302,7 +302,7 @@ impl Session {
         sql: Cow<'static, str>,
         values: Vec<Bound>,
     ) -> Result<u64, DriverError> {
-        let client = self.asked()?;
+        let client = self.claim_client()?;
         let answer = client.run(sql, values).await;
         self.is_asked = false;
         Ok(answer?)
@@ -315,7 +315,7 @@ impl Session {
         sql: Cow<'static, str>,
         values: Vec<Bound>,
     ) -> Result<Vec<T>, DriverError> {
-        let client = self.asked()?;
+        let client = self.claim_client()?;
         let answer = async {
             let statement = client.prepare(sql, &values).await?;
             collect(client.driver.query_raw(&statement, values).await?, most, read).await
@@ -331,7 +331,7 @@ impl Session {
         sql: &str,
         values: Vec<Bound>,
     ) -> Result<Option<T>, DriverError> {
-        let client = self.asked()?;
+        let client = self.claim_client()?;
         let answer = async {
             let typed = values.into_iter().map(|value| {
                 let kind = value.kind();
@@ -345,7 +345,7 @@ impl Session {
     }
 
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), DriverError> {
-        let client = self.asked()?;
+        let client = self.claim_client()?;
         let answer = client.driver.batch_execute(sql).await;
         self.is_asked = false;
         Ok(answer?)
@@ -356,7 +356,7 @@ impl Session {
         self.client = None;
     }
 
-    fn asked(&mut self) -> Result<&mut Client, DriverError> {
+    fn claim_client(&mut self) -> Result<&mut Client, DriverError> {
         self.is_asked = true;
         self.client.as_mut().ok_or(ENDED)
     }

@@ -100,7 +100,7 @@ fn issuer(
     WebPkiServerVerifier::builder_with_provider(roots, provider).build().map_err(unfit)
 }
 
-/// Accepts any name, and without an issuer any certificate. Whoever answers has its key.
+/// Accepts any name, and without an issuer any certificate. The server has to prove that it has the certificate's key.
 #[derive(Debug)]
 struct Lenient {
     issuer: Option<Arc<WebPkiServerVerifier>>,

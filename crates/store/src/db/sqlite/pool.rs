@@ -26,7 +26,7 @@ use crate::{
 /// Opens a connection.
 type Open = dyn Fn() -> rusqlite::Result<Connection> + Send + Sync;
 
-/// What the thread of a connection does next.
+/// Next task of the thread of a connection.
 type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 
 /// A number of connections to a file, opened when they are first needed. Clones share them.
@@ -245,7 +245,7 @@ impl Drop for Session {
     }
 }
 
-/// A caller that waits for a statement. If it goes away, nobody needs the rest of it.
+/// A caller that waits for a statement. If the caller goes away, the statement is interrupted.
 struct Waiting<'a>(Option<&'a InterruptHandle>);
 
 impl Drop for Waiting<'_> {
