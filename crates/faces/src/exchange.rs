@@ -43,13 +43,16 @@ use axum::{
 };
 use portcullis_app::{Account, Origin, PresentedProof, Session};
 use portcullis_core::{
-    id::{OrgId, RequestId},
+    id::{OrgId, PrincipalId, RequestId},
     refusal::Refusal,
     trace::{TraceParent, whole_entries},
 };
 
 use self::message::McpMessage;
-use crate::{connection::Connection, gateway::Gateway};
+use crate::{
+    connection::Connection,
+    gateway::{Gateway, known_senders::Payer},
+};
 
 /// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
@@ -61,6 +64,7 @@ pub(crate) struct Exchange {
     /// On the same: the host that was asked and the path of the MCP endpoint.
     pub(crate) endpoint: Option<Box<str>>,
     pub(crate) account: OnceLock<Account>,
+    principal: OnceLock<PrincipalId>,
     pub(crate) caller: OnceLock<Arc<Session>>,
     proof: Option<Box<PresentedProof>>,
     pub(crate) connection: Option<Arc<Connection>>,
@@ -96,6 +100,7 @@ impl Exchange {
                 [host, request.uri().path()].concat().into()
             }),
             account: OnceLock::new(),
+            principal: OnceLock::new(),
             caller: OnceLock::new(),
             proof: proof::presented(gateway, request),
             connection,
@@ -134,8 +139,14 @@ impl Exchange {
         self.account.get().map(Account::org)
     }
 
+    /// The org and the principal that the answer is charged to.
+    pub(crate) fn payer(&self) -> Option<Payer> {
+        Some(Payer { org: self.org()?, principal: self.principal.get().copied() })
+    }
+
     /// From here on it is known who asks. The session is not kept for calls, whose streams may last for long.
     pub(crate) fn set_caller(&self, session: &Arc<Session>) {
+        let _ = self.principal.set(session.caller.principal_id);
         self.set_account(session.account());
         if !matches!(self.route.access, Access::Call(_) | Access::Message) {
             let _ = self.caller.set(Arc::clone(session));

@@ -10,7 +10,7 @@ use std::{
 };
 
 use portcullis_app::subnet;
-use portcullis_core::id::OrgId;
+use portcullis_core::id::{OrgId, PrincipalId};
 
 /// Connections, streams or bytes that may be held at once, by all and by each holder.
 #[derive(Debug, Default)]
@@ -30,6 +30,8 @@ pub enum Holder {
     Source(IpAddr),
     /// An org.
     Org(OrgId),
+    /// A principal.
+    Principal(PrincipalId),
 }
 
 impl From<IpAddr> for Holder {
@@ -41,6 +43,12 @@ impl From<IpAddr> for Holder {
 impl From<OrgId> for Holder {
     fn from(org: OrgId) -> Self {
         Self::Org(org)
+    }
+}
+
+impl From<PrincipalId> for Holder {
+    fn from(principal: PrincipalId) -> Self {
+        Self::Principal(principal)
     }
 }
 

@@ -52,8 +52,7 @@ impl Caller {
             }
         };
         let ctx = authenticated(exchange, headers, purpose, gateway).await?;
-        let org = ctx.session.caller.org_id;
-        if access != Access::AnyToken && !gateway.known.has_room_for_answer(org) {
+        if access != Access::AnyToken && !gateway.known.has_room_for_answer(ctx.caller()) {
             return Err(overloaded().into());
         }
         if let Access::Call(_) | Access::Message = access {

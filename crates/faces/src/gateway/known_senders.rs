@@ -11,7 +11,11 @@ use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
-use portcullis_core::{id::OrgId, refusal::Refusal};
+use portcullis_core::{
+    id::{OrgId, PrincipalId},
+    principal::Caller,
+    refusal::Refusal,
+};
 
 use super::anonymous_budget::{cut_short, overloaded};
 use crate::quota::{Exhausted, Permit, Quota};
@@ -20,6 +24,8 @@ use crate::quota::{Exhausted, Permit, Quota};
 const BUDGET: usize = 512 << 20;
 /// Bytes of those of one org.
 const SHARE: usize = 64 << 20;
+/// Bytes of answers to one principal.
+const ANSWERS_TO_ONE: usize = SHARE / 2;
 /// Bytes of a body that are not charged: few bodies are larger.
 const FREE: usize = 64 << 10;
 /// Bodies of an org at once of which so much is free; of more, every byte is charged.
@@ -37,6 +43,14 @@ pub struct KnownSenders {
     requests: Arc<Quota>,
     free: Arc<Quota>,
     answers: Arc<Quota>,
+    answers_to_one: Arc<Quota>,
+}
+
+/// An org that pays for an answer, and the principal who is to take it, if that is known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Payer {
+    pub(crate) org: OrgId,
+    pub(crate) principal: Option<PrincipalId>,
 }
 
 impl Default for KnownSenders {
@@ -45,6 +59,7 @@ impl Default for KnownSenders {
             requests: Quota::fair(BUDGET, SHARE),
             free: Quota::new(BUDGET / FREE, FREE_BODIES),
             answers: Quota::fair(BUDGET, SHARE),
+            answers_to_one: Quota::new(BUDGET, ANSWERS_TO_ONE),
         }
     }
 }
@@ -55,37 +70,43 @@ impl KnownSenders {
         OrgBudget { bytes: Arc::clone(&self.requests), free: Arc::clone(&self.free), org }
     }
 
-    /// False while an org leaves so much of its answers untaken that there is no room for another
-    /// large one.
-    pub(crate) fn has_room_for_answer(&self, org: OrgId) -> bool {
-        self.answers.holds_little(SHARE - ROOM) || self.answers.take(Some(org), ROOM).is_ok()
+    /// False while a caller, or all of its org, leave so much of their answers untaken that there is
+    /// no room for another large one.
+    pub(crate) fn has_room_for_answer(&self, caller: &Caller) -> bool {
+        let payer = Payer { org: caller.org_id, principal: Some(caller.principal_id) };
+        self.answers.holds_little(ANSWERS_TO_ONE - ROOM) || self.take(payer, ROOM).is_ok()
     }
 
-    /// Charges a large answer to its org until its last byte is sent or dropped. Of a file, which is
-    /// read while it is sent, the parts on their way are charged; streams of events are free.
+    fn take(&self, payer: Payer, size: usize) -> Result<[Permit; 2], Exhausted> {
+        let own = self.answers_to_one.take(payer.principal, size)?;
+        Ok([own, self.answers.take(Some(payer.org), size)?])
+    }
+
+    /// Charges a large answer until its last byte is sent or dropped. Of a file, which is read while
+    /// it is sent, the parts on their way are charged; streams of events are free.
     pub(crate) fn charge_answer(
         &self,
-        org: OrgId,
+        payer: Payer,
         body: Body,
         is_file: bool,
     ) -> Result<Body, Exhausted> {
         let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
         let size = size.or(is_file.then_some(FILE));
         let Some(size) = size.filter(|size| *size > FREE_ANSWER) else { return Ok(body) };
-        let permit = Arc::new(self.answers.take(Some(org), size)?);
-        Ok(Body::new(ChargedAnswer { body, permit }))
+        let permits = Arc::new(self.take(payer, size)?);
+        Ok(Body::new(ChargedAnswer { body, permits }))
     }
 }
 
 /// An answer whose bytes are charged also after its body was dropped, while they wait to be sent.
 struct ChargedAnswer {
     body: Body,
-    permit: Arc<Permit>,
+    permits: Arc<[Permit; 2]>,
 }
 
 struct ChargedBytes {
     bytes: Bytes,
-    _permit: Arc<Permit>,
+    _permits: Arc<[Permit; 2]>,
 }
 
 impl AsRef<[u8]> for ChargedBytes {
@@ -102,9 +123,9 @@ impl HttpBody for ChargedAnswer {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let Self { body, permit } = self.get_mut();
+        let Self { body, permits } = self.get_mut();
         let charged =
-            |bytes| Bytes::from_owner(ChargedBytes { bytes, _permit: Arc::clone(permit) });
+            |bytes| Bytes::from_owner(ChargedBytes { bytes, _permits: Arc::clone(permits) });
         let frame = Pin::new(body).poll_frame(context);
         frame.map_ok(|frame| frame.map_data(charged))
     }
@@ -215,6 +236,11 @@ mod tests {
         senders.of(format!("org_01M754BKTKX1YB8Q05NMW9TP4{org}").parse().unwrap())
     }
 
+    fn payer(org: char, principal: char) -> Payer {
+        let principal = format!("usr_01M754BKTKX1YB8Q05NMW9TP4{principal}").parse().ok();
+        Payer { org: budget(&KnownSenders::default(), org).org, principal }
+    }
+
     #[tokio::test]
     async fn an_org_has_its_share_and_others_and_small_bodies_go_through() {
         let senders = KnownSenders::default();
@@ -261,37 +287,40 @@ mod tests {
     #[tokio::test]
     async fn an_answer_is_charged_until_its_bytes_are_sent() {
         let senders = KnownSenders::default();
-        let org = |last: char| budget(&senders, last).org;
         let answer = |size: usize| Body::from(vec![b' '; size]);
-        let mut bodies = Vec::new();
-        for _ in 0..16 {
-            bodies.push(senders.charge_answer(org('G'), answer(LIMIT), false).unwrap());
-        }
+        let one = payer('G', 'A');
+        let other = payer('G', 'B');
+        let charge = |payer, size| senders.charge_answer(payer, answer(size), false);
+        let has_room = |payer| senders.take(payer, ROOM).is_ok();
+        let mut bodies: Vec<_> = (0..8).map(|_| charge(one, LIMIT).unwrap()).collect();
 
-        assert!(!senders.has_room_for_answer(org('G')));
-        assert!(senders.charge_answer(org('G'), answer(LIMIT), false).is_err());
-        assert!(senders.charge_answer(org('G'), answer(FREE_ANSWER), false).is_ok());
-        assert!(senders.charge_answer(org('H'), answer(LIMIT), false).is_ok());
+        assert!(!has_room(one));
+        assert!(charge(one, LIMIT).is_err());
+        assert!(charge(one, FREE_ANSWER).is_ok());
+        assert!(has_room(other), "another of the same org");
+        let others: Vec<_> = (0..8).map(|_| charge(other, LIMIT).unwrap()).collect();
+        assert!(charge(payer('G', 'C'), LIMIT).is_err(), "the org has its share");
+        assert!(charge(payer('H', 'D'), LIMIT).is_ok());
+        drop(others);
         let mut last = bodies.pop().unwrap();
         assert_eq!(last.size_hint().exact(), u64::try_from(LIMIT).ok());
         let mut bytes = last.frame().await.unwrap().unwrap().into_data().unwrap();
         drop(last);
         let part = bytes.split_to(PART);
         drop(bytes);
-        assert!(!senders.has_room_for_answer(org('G')), "a part is not sent");
+        assert!(!has_room(one), "a part is not sent");
         drop(part);
-        assert!(senders.has_room_for_answer(org('G')));
+        assert!(has_room(one));
     }
 
     #[test]
     fn a_file_is_charged_for_what_is_on_its_way_and_a_stream_of_events_is_free() {
         let senders = KnownSenders::default();
-        let org = budget(&senders, 'G').org;
         let endless = || Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-        let charge = |is_file| senders.charge_answer(org, endless(), is_file);
+        let charge = |is_file| senders.charge_answer(payer('G', 'A'), endless(), is_file);
         let files: Vec<_> = std::iter::from_fn(|| charge(true).ok()).take(1_000).collect();
 
-        assert_eq!(files.len(), SHARE / FILE);
+        assert_eq!(files.len(), ANSWERS_TO_ONE / FILE);
         assert!(charge(false).is_ok());
         drop(files);
         assert!(charge(true).is_ok());

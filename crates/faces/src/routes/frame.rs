@@ -171,7 +171,7 @@ const OF_CONTENT: [HeaderName; 6] = [
     header::ETAG,
 ];
 
-/// Charges a large answer to its org. One for which there is no room is refused with 503 if its
+/// Charges a large answer to its caller. One for which there is no room is refused with 503 if its
 /// request changed nothing, and cut off otherwise, like one whose connection broke.
 async fn charge(
     gateway: &Arc<Gateway>,
@@ -180,9 +180,9 @@ async fn charge(
     outcome: Option<Outcome>,
     is_safe: bool,
 ) -> Option<Outcome> {
-    let Some(org) = exchange.org() else { return outcome };
+    let Some(payer) = exchange.payer() else { return outcome };
     let is_file = response.headers().contains_key(header::CONTENT_DISPOSITION);
-    match gateway.known.charge_answer(org, mem::take(response.body_mut()), is_file) {
+    match gateway.known.charge_answer(payer, mem::take(response.body_mut()), is_file) {
         Ok(body) => *response.body_mut() = body,
         Err(_) if is_safe => {
             let refused = Outcome::from(overloaded());

@@ -283,10 +283,14 @@ async fn what_is_revoked_is_refused_at_once_with_all_that_descends_from_it() {
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200);
 
     let told = gateway.admin(&["token", "revoke", &who.token_id]);
+    let since = Instant::now();
     let refused = until(|| gateway.get(&who, "/v1/mcps"), |answer| answer.status == 401).await;
+    let took = since.elapsed();
 
     assert_eq!(told["revoked"], who.token_id.as_str());
     assert_eq!(refused.code(), "token_revoked");
+    // Five seconds, and as many for a busy machine; a session that hears of no change lives for a minute.
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
