@@ -13,6 +13,7 @@ mod docs;
 mod edges;
 mod error_docs;
 mod imports;
+mod names;
 mod paths;
 mod repository;
 mod routes;
@@ -56,7 +57,7 @@ pub(crate) fn violations(root: &Path) -> io::Result<Vec<Violation>> {
     Ok(found)
 }
 
-const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 8] = [
+const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 9] = [
     edges::check,
     walls::check,
     circles::check,
@@ -64,5 +65,6 @@ const FILE_CHECKS: [fn(&Repository) -> Vec<Violation>; 8] = [
     docs::check,
     error_docs::check,
     compatibility::check,
+    names::check,
     routes::check,
 ];

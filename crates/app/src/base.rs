@@ -23,7 +23,7 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::{
     contention::Contention,
-    long_work::{LongWork, Party},
+    long_work::{LongWork, WorkOwner},
 };
 
 /// Handles that every room of a node shares.
@@ -136,7 +136,7 @@ impl Base {
     /// `None` if it panics.
     pub(crate) async fn list_work<T: Send + 'static>(
         &self,
-        party: Party,
+        party: WorkOwner,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         self.listings.to_the_end(party, work).await

@@ -2,17 +2,17 @@
 //! plans.
 
 pub(crate) mod folder;
-mod kept;
 pub(crate) mod last_good;
 pub(crate) mod limits;
 pub(crate) mod notices;
 mod org_overrides;
 pub(crate) mod overrides;
+pub(crate) mod policy_tests;
 pub(crate) mod private_file;
 pub(crate) mod query;
 pub(crate) mod rates;
-pub(crate) mod rehearsed;
 pub(crate) mod reload;
+mod set_archive;
 pub(crate) mod set_change;
 
 use std::{
@@ -38,8 +38,8 @@ use self::{
     notices::Notices,
     org_overrides::InForce,
     overrides::{Overrides, OverridesInForce},
+    policy_tests::{CaseReport, RunCases},
     rates::Rates,
-    rehearsed::{CaseReport, RunCases},
     reload::{Ground, load_files},
 };
 use crate::{audit::Audit, base::Base, catalogue::ToolCatalogue, request::screening::Screening};
@@ -140,7 +140,7 @@ impl Policies {
             }
         };
         let set = Arc::new(set);
-        let others = kept::others(files.as_ref().map_or(&[], |files| &files.policies));
+        let others = set_archive::others(files.as_ref().map_or(&[], |files| &files.policies));
         let cases = files.as_ref().map(|files| files.cases.clone()).unwrap_or_default();
         let now = ground.now;
         let policies = Self {

@@ -34,7 +34,8 @@ use tokio::{
 };
 
 pub use self::request::{
-    Ask, Base, Baseline, Draft, Expectation, Options, Replay, Simulation, Subject, Who,
+    Ask, Base, Baseline, Draft, Expectation, Options, Replay, SimulatedPrincipal, Simulation,
+    Subject,
 };
 use self::{
     answers::{Until, case, identity},
@@ -48,7 +49,7 @@ pub use self::{
     check::PolicyCheck,
     workbench::{Unread, Workbench},
 };
-pub use crate::policies::rehearsed::CaseRun;
+pub use crate::policies::policy_tests::CaseRun;
 use crate::{
     audit::Audit,
     base::{
@@ -160,7 +161,7 @@ impl Simulations {
     }
 
     /// The principal as the request describes it, and where it is silent as the org knows it.
-    async fn imagined(&self, ctx: &Ctx, who: &Who) -> Result<Principal, Refusal> {
+    async fn imagined(&self, ctx: &Ctx, who: &SimulatedPrincipal) -> Result<Principal, Refusal> {
         let org = ctx.caller().org_id;
         let mut who = who.clone();
         let Some(id) = who.id.as_deref().and_then(|id| id.parse::<PrincipalId>().ok()) else {

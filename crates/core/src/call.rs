@@ -37,23 +37,23 @@ mod input;
 mod inputs;
 mod limits;
 mod ruling;
-mod shown;
 mod specimen;
 mod state;
 mod task;
+mod view;
 
 pub use self::{
     answer::{Answer, CallResult, Premise},
     approval::RequiredApproval,
     decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
-    input::{PinState, ToolCall, Turn},
+    input::{PinState, Round, ToolCall},
     limits::Limiter,
     ruling::{Asker, Ruling},
-    shown::ShownCall,
     specimen::Specimen,
     state::{CallState, STATES, StateKey, StateOwner},
     task::{LONGEST_TASK_ID, TaskCall, TaskOwner},
+    view::ShownCall,
 };
 
 use std::marker::PhantomData;

@@ -52,7 +52,7 @@ pub use self::{
     public_key::{MAX_PUBLIC_KEY_BYTES, PublicKey, PublicKeyError},
     rejection::Rejection,
     roles::{RoleMap, RoleMapError},
-    rule::{JoinKey, MaxTtl, ScimJoin, TrustRule, TtlError, Who},
+    rule::{JoinKey, MaxTtl, RuleSubject, ScimJoin, TrustRule, TtlError},
     rules::{TrustRules, TrustRulesError},
     subject::{SingleUse, Subject, TrustedSubject, TrustedUser},
     thumbprint::{Thumbprint, ThumbprintError},

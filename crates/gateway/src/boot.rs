@@ -113,11 +113,11 @@ pub(crate) enum BootError {
 
 /// Purpose of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Mode {
     /// To serve: it takes its name among the others.
     Serving,
     /// To see whether it could; beside one that serves, maybe.
-    Looking,
+    Check,
 }
 
 /// A node that is ready to serve.
@@ -132,12 +132,12 @@ pub(crate) struct Node {
 }
 
 /// Parts for the operator's commands: the store and its writer, no providers, no port.
-pub(crate) struct Office {
+pub(crate) struct OfflineNode {
     pub(crate) shell: Shell,
     tasks: TaskTracker,
 }
 
-impl Office {
+impl OfflineNode {
     /// Opens the store of this configuration.
     pub(crate) async fn open(config: &Config) -> Result<Self, BootError> {
         Ok(Self::over(open_store(config).await?))
@@ -290,12 +290,12 @@ impl Node {
     pub(crate) async fn assemble(
         config: &Config,
         fallback: Fallback,
-        standing: Standing,
+        mode: Mode,
     ) -> Result<Self, BootError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let random: Arc<dyn Random> = Arc::new(SystemRandom);
         let outbound = Outbound::new(Arc::clone(&random));
-        let config = &problems::none_in(config, standing, &outbound).await?;
+        let config = &problems::none_in(config, mode, &outbound).await?;
         let key = read_key(&config.key_file())?;
         let dlp = config.dlp.load(&outbound).map_err(BootError::Dlp)?;
         let providers = declared(config, &outbound)?;
@@ -303,11 +303,11 @@ impl Node {
         let access = access::parts(config, &key, &outbound, &tasks)?;
         let vaults = vaults(config, &key)?;
         let connecting = config.connect.connecting()?;
-        let store = durability::open(config, standing).await?;
+        let store = durability::open(config, mode).await?;
         check_keys(&store, &vaults).await?;
         let limits = nodes::limits(config).await?;
         let ids = Ids { clock: &*clock, random: &*random };
-        let cluster = nodes::join(config, standing, ids).await?;
+        let cluster = nodes::join(config, mode, ids).await?;
         let lease = cluster.as_ref().map_or(config.server.node.as_str(), Cluster::lease);
         let settings = AuditSettings::new(lease.to_owned());
         let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);

@@ -4,10 +4,10 @@
 
 mod accept;
 mod framing;
+mod guarded_stream;
 mod http_connection;
 #[cfg(test)]
 mod tests;
-mod wire;
 
 use std::{
     io,

@@ -17,5 +17,5 @@ pub use own::Own;
 pub use permits::{Permit, PermitQueue};
 pub use shares::{SharePlace, Shares};
 pub use threads::{LaneSlot, Lanes};
-pub use turns::{Turn, Turns};
+pub use turns::{FairTurn, Turns};
 pub use workers::{LARGE, Polling, Workers, goes_on, is_offloaded, offload};

@@ -27,7 +27,7 @@ pub struct Turns<P: Copy + Eq + Hash, K: Copy + Eq + Hash> {
 
 /// A turn at a resource, until it is dropped.
 #[derive(Debug)]
-pub struct Turn<'a, P: Copy + Eq + Hash, K: Copy + Eq + Hash> {
+pub struct FairTurn<'a, P: Copy + Eq + Hash, K: Copy + Eq + Hash> {
     turns: &'a Turns<P, K>,
     key: K,
     queue: Option<Arc<Semaphore>>,
@@ -46,12 +46,13 @@ impl<P: Copy + Eq + Hash, K: Copy + Eq + Hash> Turns<P, K> {
 
     /// A turn at the resource, after those who asked before. `None` when there is no room or it does not come in
     /// time.
-    pub async fn take(&self, party: P, key: K) -> Option<Turn<'_, P, K>> {
+    pub async fn take(&self, party: P, key: K) -> Option<FairTurn<'_, P, K>> {
         let place = self.places.take(party)?;
         let one = || Arc::new(Semaphore::new(1));
         let queue = Arc::clone(self.lock().entry(key).or_insert_with(one));
         // From here on it leaves nothing behind, also if it is given up while it waits.
-        let mut turn = Turn { turns: self, key, queue: Some(queue), permit: None, _place: place };
+        let mut turn =
+            FairTurn { turns: self, key, queue: Some(queue), permit: None, _place: place };
         let queue = turn.queue.clone()?;
         turn.permit = Some(timeout(self.patience, queue.acquire_owned()).await.ok()?.ok()?);
         Some(turn)
@@ -62,7 +63,7 @@ impl<P: Copy + Eq + Hash, K: Copy + Eq + Hash> Turns<P, K> {
     }
 }
 
-impl<P: Copy + Eq + Hash, K: Copy + Eq + Hash> Drop for Turn<'_, P, K> {
+impl<P: Copy + Eq + Hash, K: Copy + Eq + Hash> Drop for FairTurn<'_, P, K> {
     fn drop(&mut self) {
         self.permit = None;
         let mut queues = self.turns.lock();

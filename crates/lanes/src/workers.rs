@@ -28,7 +28,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use self::poller::{As, Awaited, PolledBy, Turn, asks_for_worker};
+use self::poller::{As, Awaited, PollTurn, PolledBy, asks_for_worker};
 use crate::fair::{FairLimits, FairSlot, FairSlots};
 
 /// Bytes from which on a body is large: parsing, checking and judging it takes about half a
@@ -262,7 +262,7 @@ where
                 break turn;
             }
         };
-        let _turn = Turn::begin(Arc::clone(&this.slots), this.party, turn);
+        let _turn = PollTurn::begin(Arc::clone(&this.slots), this.party, turn);
         let _worker = As::new(PolledBy::Worker);
         this.work.as_mut().poll(cx)
     }

@@ -1,12 +1,12 @@
 //! MCP over streamable HTTP, both eras of it.
 
 pub(crate) mod cause;
+mod connection;
 mod handshake;
+mod large_answers;
 mod listen;
 mod receive;
 mod session;
-mod turns;
-mod wire;
 
 use std::{
     pin::pin,
@@ -26,7 +26,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-pub(crate) use self::wire::{Hears, Stop, Way, Wire};
+pub(crate) use self::connection::{AcceptedMessages, Connection, Endpoint, Stop};
 use self::{receive::Trouble, session::Session};
 use crate::{
     error::CallError,
@@ -50,7 +50,7 @@ const COURTESY: Duration = Duration::from_secs(2);
 /// One upstream over HTTP.
 #[derive(Debug)]
 pub(crate) struct Http {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     protocol: Protocol,
     call_timeout: Duration,
     session: RwLock<Option<Arc<Session>>>,
@@ -59,9 +59,9 @@ pub(crate) struct Http {
 }
 
 impl Http {
-    pub(crate) fn new(wire: Wire, protocol: Protocol, call_timeout: Duration) -> Self {
+    pub(crate) fn new(connection: Connection, protocol: Protocol, call_timeout: Duration) -> Self {
         Self {
-            wire: Arc::new(wire),
+            connection: Arc::new(connection),
             protocol,
             call_timeout,
             session: RwLock::default(),
@@ -90,7 +90,7 @@ impl Http {
             let lost = CallError::upstream(SessionLost, Executed::Unknown);
             return Err(if is_forgotten { lost } else { trouble.of(request) });
         }
-        if !session.doubt.is_raised() || Instant::now() >= deadline {
+        if !session.health.is_suspect() || Instant::now() >= deadline {
             return Err(trouble.of(request));
         }
         Box::pin(self.try_again(&session, trouble, request, deadline)).await
@@ -120,9 +120,9 @@ impl Http {
         deadline: Instant,
     ) -> Result<Reply, Trouble> {
         let outcome = self.send(session, request, deadline).await;
-        match outcome.as_ref().err().and_then(Trouble::blame) {
-            Some(blame) => session.doubt.raise(blame),
-            None => session.doubt.settle(),
+        match outcome.as_ref().err().and_then(Trouble::suspicion) {
+            Some(suspicion) => session.health.suspect(suspicion),
+            None => session.health.confirm(),
         }
         if session.has_id && matches!(outcome, Err(Trouble::Status(StatusCode::NOT_FOUND))) {
             self.forget(session);
@@ -132,10 +132,10 @@ impl Http {
 
     /// Asks the server whether it knows the session, if there is doubt.
     async fn is_known(&self, session: &Session) -> bool {
-        if !session.doubt.is_raised() {
+        if !session.health.is_suspect() {
             return true;
         }
-        if session.doubt.is_certain() {
+        if session.health.is_certain() {
             return false;
         }
         let method = if session.era == Era::Modern { Method::Discover } else { Method::Ping };
@@ -146,9 +146,9 @@ impl Http {
             Err(Trouble::Status(_) | Trouble::Refused(_) | Trouble::Call(_)) => false,
         };
         match (known, session.has_id) {
-            (true, true) => session.doubt.vouch(),
+            (true, true) => session.health.vouch(),
             // There is nothing that it could have forgotten.
-            (true, false) => session.doubt.settle(),
+            (true, false) => session.health.confirm(),
             (false, _) => {}
         }
         known
@@ -156,26 +156,26 @@ impl Http {
 
     /// The same server, with a credential and sessions of its own.
     pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
-        let (wire, stop) = self.wire.beside(credential);
-        (Self::new(wire, self.protocol, self.call_timeout), stop)
+        let (connection, stop) = self.connection.beside(credential);
+        (Self::new(connection, self.protocol, self.call_timeout), stop)
     }
 
     /// The credential that it shows.
     pub(crate) fn credential(&self) -> Option<Arc<Credential>> {
-        self.wire.credential()
+        self.connection.credential()
     }
 
     pub(crate) fn set_credential(&self, credential: Option<Credential>) {
-        self.wire.set_credential(credential);
+        self.connection.set_credential(credential);
     }
 
     pub(crate) fn challenge(&self) -> Option<Arc<Challenge>> {
-        self.wire.challenge()
+        self.connection.challenge()
     }
 
     /// Last cause that kept the server from use, unless it answered since.
     pub(crate) fn cause(&self) -> Option<String> {
-        self.wire.cause()
+        self.connection.cause()
     }
 
     /// Returns true unless there is another session.
@@ -185,7 +185,7 @@ impl Http {
 
     /// Returns true if large answers wait for each other, because one was too large.
     pub(crate) fn takes_turns(&self) -> bool {
-        self.wire.turns.are_taken()
+        self.connection.large_answers.are_taken()
     }
 
     /// Remembers which arguments to mirror into headers.
@@ -195,16 +195,16 @@ impl Http {
 
     /// Ends the session politely.
     pub(crate) async fn shutdown(&self) {
-        self.wire.stop.cancel();
+        self.connection.stop.cancel();
         let session = self.session.write().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(session) = session.filter(|session| session.has_id) {
             // The session ends on its own when this does not arrive.
-            let _ = tokio::time::timeout(COURTESY, self.wire.delete(&session.headers)).await;
+            let _ = tokio::time::timeout(COURTESY, self.connection.delete(&session.headers)).await;
         }
     }
 
     async fn session_by(&self, deadline: Instant) -> Result<Arc<Session>, CallError> {
-        if let Some(session) = self.current().filter(|session| !session.doubt.is_raised()) {
+        if let Some(session) = self.current().filter(|session| !session.health.is_suspect()) {
             return Ok(session);
         }
         match timeout_at(deadline, Box::pin(self.open())).await {
@@ -227,12 +227,12 @@ impl Http {
             }
             self.forget(&session);
         }
-        if self.wire.stop.is_cancelled() {
+        if self.connection.stop.is_cancelled() {
             return Err(CallError::connect_failed());
         }
         let silence = self.call_timeout / 3;
-        let session = Session::open(&self.wire, self.protocol, silence).await?;
-        let session = Arc::new(Session { number: self.wire.ids.next(), ..session });
+        let session = Session::open(&self.connection, self.protocol, silence).await?;
+        let session = Arc::new(Session { number: self.connection.ids.next(), ..session });
         let known = &mut *self.session.write().unwrap_or_else(PoisonError::into_inner);
         *known = Some(session.clone());
         Ok(session)
@@ -243,7 +243,7 @@ impl Http {
         let mut known = self.session.write().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, session)) {
             *known = None;
-            self.wire.tools_changed();
+            self.connection.tools_changed();
         }
     }
 
@@ -253,7 +253,7 @@ impl Http {
         request: &Outgoing<'_>,
         deadline: Instant,
     ) -> Result<Reply, Trouble> {
-        let id = self.wire.ids.next();
+        let id = self.connection.ids.next();
         let body = request.encode(id, session.era).map_err(Trouble::Call)?;
         let mut headers = session.headers.clone();
         if session.era == Era::Modern {
@@ -265,8 +265,8 @@ impl Http {
         trace(request, &mut headers);
         let _waits = session.forms.as_ref().zip(request.forms).map(|(all, call)| all.add(id, call));
         let mut work = pin!(timeout_at(deadline, async {
-            let response = self.wire.post(headers, body).await.map_err(Trouble::Call)?;
-            self.wire.receive(response, id, session, request).await
+            let response = self.connection.post(headers, body).await.map_err(Trouble::Call)?;
+            self.connection.receive(response, id, session, request).await
         }));
         let late = |_| CallError::timeout(self.call_timeout, Executed::Unknown);
         let worked = if request.may_be_abandoned() {
@@ -309,7 +309,7 @@ impl Http {
     /// says so.
     fn cancel(&self, session: &Session, id: u64) {
         if session.era != Era::Modern {
-            self.wire.post_in_background(session.headers.clone(), cancelled(id));
+            self.connection.post_in_background(session.headers.clone(), cancelled(id));
         }
     }
 }

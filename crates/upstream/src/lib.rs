@@ -33,13 +33,13 @@ pub mod witness;
 
 mod breaker;
 mod clients;
-mod doubt;
 mod http;
 mod http_client;
 mod ids;
 mod mcp;
 mod params;
-mod said;
+mod server_message;
+mod session_health;
 mod stdio;
 
 pub use answer::CallAnswer;
@@ -55,8 +55,8 @@ pub use oauth::{Client, OAuthError};
 pub use otlp::{OtlpReceiver, ReceiverError};
 pub use outbound::Outbound;
 pub use reach::{Endpoint, Reach};
-pub use said::ServerWords;
 pub use server::{Server, Trace};
+pub use server_message::ServerWords;
 pub use settings::{Credential, Program, Protocol, ServerSettings, Transport};
 pub use tools::{SkipReason, SkippedTool, ToolList};
 pub use webhook::{Message, SigningSecret, SigningSecretError, Webhook, WebhookError};

@@ -20,11 +20,11 @@ use crate::{
     breaker::Breaker,
     error::{CallError, SettingsError},
     forms::{FormTally, Forms},
-    http::{Hears, Http, Stop, Way, Wire},
+    http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
     live::Live,
     mcp::{message::Reply, outgoing::Outgoing},
     outbound::Outbound,
-    said::ServerWords,
+    server_message::ServerWords,
     settings::{Credential, ServerSettings, Transport},
     stdio::{Launch, Stdio},
     text,
@@ -218,9 +218,9 @@ impl Server {
         let request = Outgoing {
             name: Some(name),
             arguments: Some(call.input()),
-            capabilities: call.turn().capabilities,
+            capabilities: call.round().capabilities,
             responses: call.responses(),
-            state: call.turn().state.as_deref(),
+            state: call.round().state.as_deref(),
             traceparent: trace.traceparent,
             tracestate: trace.tracestate,
             live: trace.live,
@@ -344,11 +344,12 @@ impl Link {
         match settings.transport {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
-                let way = Way { clients, uri: endpoint.uri()?, credential };
-                let hears = Hears { announcements: true, forms: settings.forms };
-                let (wire, stop) =
-                    Wire::new(way, hears, settings.max_response_bytes, ids, tasks, changed);
-                let http = Http::new(wire, settings.protocol, settings.call_timeout);
+                let endpoint = Endpoint { clients, uri: endpoint.uri()?, credential };
+                let accepted = AcceptedMessages { announcements: true, forms: settings.forms };
+                let (connection, stop) = Connection::new(
+                    endpoint, accepted, settings.max_response_bytes, ids, tasks, changed,
+                );
+                let http = Http::new(connection, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
             }
             Transport::Stdio(program) => Ok(Self::Stdio(Stdio::new(Launch {

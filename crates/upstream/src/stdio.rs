@@ -31,7 +31,6 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use self::last_words::LastWords;
 use self::{backoff::Backoff, handshake::Unstarted, pipe::Pipe};
 use crate::{
-    doubt::Blame,
     error::CallError,
     forms::Forms,
     ids::Ids,
@@ -39,6 +38,7 @@ use crate::{
         message::{Reply, RpcError, of_era},
         outgoing::Outgoing,
     },
+    session_health::Suspicion,
     settings::{Program, Protocol},
 };
 
@@ -119,7 +119,7 @@ impl Stdio {
         let pipe = self.pipe_by(deadline).await?;
         request.check_peer(pipe.number)?;
         let first = self.attempt(&pipe, request, deadline).await;
-        if first.is_ok() || request.method == Method::CallTool || !pipe.doubt.is_raised() {
+        if first.is_ok() || request.method == Method::CallTool || !pipe.health.is_suspect() {
             return first;
         }
         let renewed = self.pipe_by(deadline).await?;
@@ -156,9 +156,9 @@ impl Stdio {
             pipe.proved_itself();
         }
         if outcome.as_ref().is_err_and(RpcError::is_about_the_session) {
-            pipe.doubt.raise(Blame::Perhaps);
+            pipe.health.suspect(Suspicion::Weak);
         } else {
-            pipe.doubt.settle();
+            pipe.health.confirm();
         }
         let result = outcome.map_err(|error| request.failed(&error))?;
         of_era(result, pipe.era()).map(|reply| Reply { peer: pipe.number, ..reply })

@@ -7,7 +7,7 @@ use portcullis_core::{
     random::{self, Random},
     refusal::{Refusal, Unavailable},
 };
-use portcullis_lanes::{Turn, Turns};
+use portcullis_lanes::{FairTurn, Turns};
 
 /// Attempts at a change, while other nodes change the same resource.
 const ATTEMPTS: u32 = 8;
@@ -48,7 +48,7 @@ pub(crate) struct Contention {
 #[derive(Debug)]
 pub(crate) struct Attempts<'a> {
     random: &'a dyn Random,
-    _turn: Turn<'a, (OrgId, Changer), Contended>,
+    _turn: FairTurn<'a, (OrgId, Changer), Contended>,
     made: u32,
 }
 

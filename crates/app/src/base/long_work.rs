@@ -13,8 +13,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::low_priority::at_low_priority;
 
-/// Party of a computation: an org, or the installation.
-pub(crate) type Party = Option<OrgId>;
+/// Owner of a computation: an org, or the installation.
+pub(crate) type WorkOwner = Option<OrgId>;
 
 /// Slots for computations of one kind.
 ///
@@ -22,14 +22,14 @@ pub(crate) type Party = Option<OrgId>;
 /// once its computation has ended.
 #[derive(Debug)]
 pub(crate) struct LongWork {
-    slots: Arc<FairSlots<Party>>,
+    slots: Arc<FairSlots<WorkOwner>>,
     ending: CancellationToken,
 }
 
 /// Slot of a request. Dropping it tells its computations to stop.
 #[derive(Debug)]
 pub(crate) struct LongTurn {
-    slot: Arc<FairSlot<Party>>,
+    slot: Arc<FairSlot<WorkOwner>>,
     stop: Stop,
     ending: CancellationToken,
     _left: DropGuard,
@@ -60,9 +60,9 @@ impl LongWork {
         Self { slots: Arc::new(FairSlots::new(limits)), ending }
     }
 
-    /// A slot of `party`, whose computations stop at `deadline`. `None` if none is free in time.
-    pub(crate) async fn turn(&self, party: Party, deadline: Instant) -> Option<LongTurn> {
-        let slot = timeout_at(deadline, self.slots.take(party)).await.ok().flatten()?;
+    /// A slot of `owner`, whose computations stop at `deadline`. `None` if none is free in time.
+    pub(crate) async fn turn(&self, owner: WorkOwner, deadline: Instant) -> Option<LongTurn> {
+        let slot = timeout_at(deadline, self.slots.take(owner)).await.ok().flatten()?;
         let left = self.ending.child_token();
         Some(LongTurn {
             slot: Arc::new(slot),
@@ -78,11 +78,11 @@ impl LongWork {
     /// if it panics.
     pub(crate) async fn to_the_end<T: Send + 'static>(
         &self,
-        party: Party,
+        owner: WorkOwner,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
         let slot = loop {
-            if let Some(slot) = self.slots.take(party).await {
+            if let Some(slot) = self.slots.take(owner).await {
                 break slot;
             }
         };

@@ -21,7 +21,7 @@ use crate::{
     approvals::Obtained,
     base::admission::HaltedCall,
     catalogue::Visible,
-    policies::notices::Went,
+    policies::notices::Verdict,
     request::{Ctx, dlp::Dlp},
 };
 
@@ -84,7 +84,7 @@ impl Calls {
                     ));
                     return Err(self.awaited(&unused, Status::Expired));
                 }
-                self.follow_up(ctx, &visible.tool, call.ruling(), Went::Allowed);
+                self.follow_up(ctx, &visible.tool, call.ruling(), Verdict::Allowed);
                 event.set_governance(governance_of(call.ruling(), version, &approvals));
                 Ok(approvals)
             }
@@ -94,7 +94,7 @@ impl Calls {
                     HaltedCall::Stopped(refusal) => Err(refusal),
                     HaltedCall::Denied(denial) => {
                         let ruling = denial.ruling().unwrap_or(call.ruling());
-                        self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
+                        self.follow_up(ctx, &visible.tool, ruling, Verdict::Denied);
                         Err(event.deny(&denial, version))
                     }
                 }

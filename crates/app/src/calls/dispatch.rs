@@ -19,7 +19,7 @@ use super::{
 use crate::{
     base::claim::Claim,
     catalogue::Visible,
-    policies::notices::Went,
+    policies::notices::Verdict,
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
@@ -80,21 +80,21 @@ impl Calls {
         denial.withhold(&mut governance);
         let outcome = CallOutcome::of_refusal(governance, denial.refusal(), Executed::Yes);
         let Some(ruling) = denial.into_ruling() else { return outcome };
-        self.follow_up(&dispatch.ctx, &dispatch.visible.tool, &ruling, Went::Denied);
+        self.follow_up(&dispatch.ctx, &dispatch.visible.tool, &ruling, Verdict::Denied);
         dispatch.ctx.session.tenant.tallies.replaced(&dispatch.call.ruling().policy);
         outcome.with_ruling(ruling)
     }
 
     /// Counts a ruling that decides a call, and sends its notices.
-    pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, went: Went) {
+    pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, verdict: Verdict) {
         self.tally(ctx, ruling, Some(&ruling.policy));
-        self.policies.give_notices(ctx, tool.id.as_str(), ruling, went);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, verdict);
     }
 
     /// The same of an answer that passes: the policy that permitted the call decided it.
     pub(super) fn follow_answer(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling) {
         self.tally(ctx, ruling, None);
-        self.policies.give_notices(ctx, tool.id.as_str(), ruling, Went::Allowed);
+        self.policies.give_notices(ctx, tool.id.as_str(), ruling, Verdict::Allowed);
     }
 
     fn tally(&self, ctx: &Ctx, ruling: &Ruling, decided: Option<&str>) {

@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{
     base::admission::{Admission, overloaded},
-    policies::notices::Went,
+    policies::notices::Verdict,
     request::Ctx,
 };
 
@@ -130,14 +130,14 @@ impl Calls {
         let dlp = self.screening.dlp();
         let tool = Arc::clone(&visible.tool);
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
-        let (leg, turn, responses) = self.leg(ctx, &visible, conversation)?;
+        let (leg, round, responses) = self.leg(ctx, &visible, conversation)?;
         let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
-            .map(|call| call.at_turn(turn, responses));
+            .map(|call| call.at_round(round, responses));
         let judged = self.judge(ctx, call, &policies, &dlp, admission).await;
         let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;
         let asks = event.task.is_some() || call.required_approvals().next().is_some();
         if !asks {
-            self.follow_up(ctx, &tool, call.ruling(), Went::Allowed);
+            self.follow_up(ctx, &tool, call.ruling(), Verdict::Allowed);
         }
         event.add_inputs(self, &call.ruling().inputs);
         event.capture_input(self, call.ruling());

@@ -1,7 +1,7 @@
 //! The leg of a conversation that a call is: what its caller brought from the legs before.
 
 use portcullis_core::{
-    call::{Cleared, StateOwner, ToolCall, Turn},
+    call::{Cleared, Round, StateOwner, ToolCall},
     idempotency::fingerprint,
     json::JsonValue,
     mcp::interaction::ClientCapabilities,
@@ -86,11 +86,11 @@ impl Calls {
         ctx: &Ctx,
         visible: &Visible,
         conversation: Conversation,
-    ) -> Result<(Leg, Turn, Map<String, Value>), Refusal> {
+    ) -> Result<(Leg, Round, Map<String, Value>), Refusal> {
         let Conversation { capabilities, questions, state, mut responses } = conversation;
         let Some(sealed) = state else {
             let leg = Leg { before: 0, input: None, capabilities, questions };
-            return Ok((leg, Turn { capabilities, state: None }, Map::new()));
+            return Ok((leg, Round { capabilities, state: None }, Map::new()));
         };
         let opened = self.state_key.open(owner(ctx, visible), &sealed, self.base.now());
         let state = opened.ok_or_else(foreign)?;
@@ -106,6 +106,6 @@ impl Calls {
             Questions::All | Questions::Declared | Questions::Refused => capabilities,
         };
         let leg = Leg { before: state.legs, input: Some(state.input), capabilities, questions };
-        Ok((leg, Turn { capabilities, state: state.upstream }, responses))
+        Ok((leg, Round { capabilities, state: state.upstream }, responses))
     }
 }

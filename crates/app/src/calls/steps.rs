@@ -22,7 +22,7 @@ use crate::{
         claim::Claim,
     },
     catalogue::Visible,
-    policies::{limits::uncounted, notices::Went},
+    policies::{limits::uncounted, notices::Verdict},
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
@@ -159,7 +159,7 @@ impl Calls {
             HaltedCall::Stopped(refusal) => return refusal,
         };
         if let Some(ruling) = denial.ruling() {
-            self.follow_up(ctx, &visible.tool, ruling, Went::Denied);
+            self.follow_up(ctx, &visible.tool, ruling, Verdict::Denied);
             event.add_inputs(self, &ruling.inputs);
             event.capture_input(self, ruling);
         } else if let Some(policy) = denial.policy() {

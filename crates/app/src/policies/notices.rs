@@ -37,7 +37,7 @@ impl Notices {
 portcullis_core::words! {
     /// Decision that a notice reports.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    pub(crate) enum Went {
+    pub(crate) enum Verdict {
         Allowed = "allow",
         Denied = "deny",
     }
@@ -49,7 +49,7 @@ impl Policies {
     }
 
     /// Gives the notices that policies ask for.
-    pub(crate) fn give_notices(&self, ctx: &Ctx, tool: &str, ruling: &Ruling, went: Went) {
+    pub(crate) fn give_notices(&self, ctx: &Ctx, tool: &str, ruling: &Ruling, verdict: Verdict) {
         for Notice { policy, channel } in &ruling.notices {
             tracing::info!(
                 policy = %policy.id,
@@ -57,14 +57,14 @@ impl Policies {
                 org = %ctx.caller().org_id,
                 principal = %ctx.caller().principal_id,
                 tool,
-                decision = went.as_str(),
+                decision = verdict.as_str(),
                 request = %ctx.origin.request_id,
                 "a policy asks to be told of a call"
             );
             match channel {
                 Channel::Log => counters::notice(channel, "logged"),
                 Channel::Webhook(name) => {
-                    self.post(channel, name, &body(ctx, &policy.id, tool, went));
+                    self.post(channel, name, &body(ctx, &policy.id, tool, verdict));
                 }
             }
         }
@@ -96,11 +96,11 @@ impl Policies {
 }
 
 /// Body of a message to a webhook: names and ids, no contents of the call.
-fn body(ctx: &Ctx, policy: &str, tool: &str, went: Went) -> Value {
+fn body(ctx: &Ctx, policy: &str, tool: &str, verdict: Verdict) -> Value {
     json!({
         "type": "policy.notice",
         "policy": policy,
-        "decision": went.as_str(),
+        "decision": verdict.as_str(),
         "tool": tool,
         "org_id": ctx.caller().org_id,
         "principal_id": ctx.caller().principal_id,

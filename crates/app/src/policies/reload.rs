@@ -10,7 +10,7 @@ use portcullis_core::{
 use super::{
     Policies, Reload,
     folder::{FolderFiles, PolicyFolder},
-    kept::others,
+    set_archive::others,
     set_change::SetChange,
 };
 use crate::{base::low_priority::at_low_priority, request::dlp::Dlp, telemetry::counters};

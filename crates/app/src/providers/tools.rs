@@ -24,7 +24,7 @@ use portcullis_upstream::CallError;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use self::{offered::Offers, pins::held::Pins};
+use self::{offered::Offers, pins::quarantined::Pins};
 use crate::{
     audit::Audit,
     base::Base,

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::{
     judge::{Case, Judged, Simulator},
     report::{RequestReport, SimulatedCall, SimulatedDlp, SimulatedExpectation, SimulationCounts},
-    request::{Ask, Expectation, Options, Who},
+    request::{Ask, Expectation, Options, SimulatedPrincipal},
     sets::Sets,
 };
 use crate::base::long_work::Stop;
@@ -139,8 +139,8 @@ pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: T
 }
 
 /// The principal exactly as the request describes it.
-pub(super) fn identity(who: Who, org: String) -> Identity {
-    let Who { kind, id, roles, scopes, groups, claims, agent } = who;
+pub(super) fn identity(who: SimulatedPrincipal, org: String) -> Identity {
+    let SimulatedPrincipal { kind, id, roles, scopes, groups, claims, agent } = who;
     Identity {
         kind,
         id: id.unwrap_or_else(|| "somebody".to_owned()),

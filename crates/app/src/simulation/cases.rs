@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use serde_saphyr::{Location, Spanned};
 
 use super::{Simulation, Subject, rehearsal::Rehearsal};
-use crate::policies::rehearsed::{CasePlace, CaseRun};
+use crate::policies::policy_tests::{CasePlace, CaseRun};
 
 /// A file of cases, understood.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use portcullis_core::{
 use tokio::time::Instant;
 
 use super::{
-    Base, Baseline, Simulation, Subject, Who,
+    Base, Baseline, SimulatedPrincipal, Simulation, Subject,
     answers::{Until, answer, case, identity},
     judge::Simulator,
     members::violation,
@@ -19,7 +19,7 @@ use super::{
     sets::{BaselineSource, Origins, Sets, based, drafted, told_all},
 };
 use crate::base::long_work::Stop;
-pub(crate) use crate::policies::rehearsed::Rehearsal;
+pub(crate) use crate::policies::policy_tests::Rehearsal;
 
 /// The org of those who are only imagined.
 const ORG: &str = "org_simulated";
@@ -58,7 +58,7 @@ impl Rehearsal<'_> {
         for ask in asks {
             let tool = self.ground.catalogue.find_tool(&ask.tool);
             let tool = tool.map_err(|_| Refusal::not_found("mcp", &ask.tool))?;
-            let who = ask.who.clone().unwrap_or_else(Who::nobody);
+            let who = ask.who.clone().unwrap_or_else(SimulatedPrincipal::nobody);
             let principal = Arc::new(Principal::new(identity(who, ORG.to_owned())));
             cases.push(case(ask, principal, Arc::clone(tool), self.ground.now));
         }

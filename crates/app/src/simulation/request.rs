@@ -12,7 +12,7 @@ use portcullis_core::refusal::{Refusal, Violation};
 use serde_json::Value;
 
 pub use self::{
-    ask::{Ask, Expectation, Who},
+    ask::{Ask, Expectation, SimulatedPrincipal},
     draft::{Base, Draft},
     options::Options,
     replay::Replay,

@@ -38,13 +38,13 @@ pub struct ToolCall {
     pub(super) payload: Document,
     /// The payload holds answers.
     answers: bool,
-    turn: Turn,
+    round: Round,
     bytes: u64,
 }
 
 /// Position of a call in a conversation with its tool.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Turn {
+pub struct Round {
     pub capabilities: ClientCapabilities,
     /// State that the upstream gave with its questions.
     pub state: Option<String>,
@@ -68,8 +68,8 @@ impl ToolCall {
         }
         let mut violations = tool.violations(input.root());
         if violations.is_empty() {
-            let turn = Turn::default();
-            return Ok(Self { tool, payload: input, answers: false, turn, bytes });
+            let round = Round::default();
+            return Ok(Self { tool, payload: input, answers: false, round, bytes });
         }
         mask_violations(engine, &mut violations);
         Err(Denial::unfit(tool.id.clone(), violations))
@@ -79,8 +79,8 @@ impl ToolCall {
     /// the input: findings of such a call lie below `/input` and `/responses`. Policies see the
     /// findings in both, and the input only, for answers have no schema.
     #[must_use]
-    pub fn at_turn(mut self, turn: Turn, responses: Map<String, Value>) -> Self {
-        self.turn = turn;
+    pub fn at_round(mut self, round: Round, responses: Map<String, Value>) -> Self {
+        self.round = round;
         if !responses.is_empty() {
             let mut both = ObjectWriter::default();
             both.member(INPUT, self.payload.root());
@@ -351,8 +351,8 @@ impl<Mode> Cleared<ToolCall, Mode> {
 
     /// Position of the call in a conversation with the tool.
     #[must_use]
-    pub const fn turn(&self) -> &Turn {
-        &self.inner.turn
+    pub const fn round(&self) -> &Round {
+        &self.inner.round
     }
 
     /// Size of the request body in bytes.

@@ -20,7 +20,7 @@ mod value;
 pub(super) use self::evaluator::Insight;
 pub use self::{
     conditions::Conditions,
-    evaluator::{Party, RuleResults, Situation, Unbuildable},
+    evaluator::{RequestEntity, RuleResults, Situation, Unbuildable},
     keys::{Key, PrincipalKeys},
     request_target::{Closeness, Member, RequestTarget},
     rule::{ActionScope, EntityScope, Rule, RuleScope},

@@ -4,7 +4,7 @@ use crate::{
     principal::Role,
     trust::{
         expectation::{Expectation, Pattern},
-        rule::{TrustRule, Who},
+        rule::{RuleSubject, TrustRule},
     },
 };
 
@@ -113,7 +113,7 @@ impl TrustRule {
     /// A flag holds for many accounts; it admits users, but identifies no single service account.
     fn says_nobody(&self) -> Option<String> {
         let is_flag = |expected: &Expectation| matches!(expected, Expectation::Flag(_));
-        let fixed = matches!(self.who, Who::Fixed(_));
+        let fixed = matches!(self.who, RuleSubject::Fixed(_));
         (fixed && self.expects.iter().all(|(_, expected)| is_flag(expected))).then(|| {
             "it expects only what is true or false, so that many are the same principal: match \
              something that names one"
@@ -142,7 +142,7 @@ impl TrustRule {
     }
 
     fn users(&self) -> Vec<String> {
-        let Who::User { from, roles } = &self.who else { return Vec::new() };
+        let RuleSubject::User { from, roles } = &self.who else { return Vec::new() };
         let mut found = Vec::new();
         if PASSED_ON.contains(&from.as_str()) {
             found.push(format!(

@@ -3,7 +3,7 @@
 use crate::{
     clock::Timestamp,
     id::{OrgId, PrincipalKind},
-    trust::{Claims, JwtType, Rejection, TrustRules, TrustedSubject, Verified, Who},
+    trust::{Claims, JwtType, Rejection, RuleSubject, TrustRules, TrustedSubject, Verified},
 };
 
 /// Longest lifetime in seconds of an ID-JAG and of a client's assertion. Each is remembered until
@@ -46,8 +46,10 @@ impl TrustRules {
     ) -> Result<TrustedSubject, Rejection> {
         let claims = verified.claims_of(JwtType::Identity)?;
         let admitted = self.admitted(claims, org, now, |rule| match &rule.who {
-            Who::Fixed(principal) => !rule.id_jag && principal.kind() == PrincipalKind::Service,
-            Who::User { .. } => false,
+            RuleSubject::Fixed(principal) => {
+                !rule.id_jag && principal.kind() == PrincipalKind::Service
+            }
+            RuleSubject::User { .. } => false,
         })?;
         if !recipient.is_named_by(claims) {
             return Err(Rejection::WrongAudience);

@@ -12,8 +12,8 @@ use crate::{
     oauth::digest as sha256,
     secret::Secret,
     trust::{
-        Algorithm, Claims, JwtType, LEEWAY_SECONDS, Rejection, TrustRules, TrustedSubject,
-        Verified, Who,
+        Algorithm, Claims, JwtType, LEEWAY_SECONDS, Rejection, RuleSubject, TrustRules,
+        TrustedSubject, Verified,
     },
 };
 
@@ -66,8 +66,8 @@ impl TrustRules {
         }
         let admitted = self.admitted(claims, None, now, |rule| {
             let person = match &rule.who {
-                Who::Fixed(principal) => principal.kind() == PrincipalKind::User,
-                Who::User { .. } => true,
+                RuleSubject::Fixed(principal) => principal.kind() == PrincipalKind::User,
+                RuleSubject::User { .. } => true,
             };
             person && !rule.id_jag && rule.audience == request.client_id
         })?;

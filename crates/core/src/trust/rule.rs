@@ -45,7 +45,7 @@ pub struct TrustRule {
     /// Audience that `aud` has to contain: this gateway.
     pub audience: String,
     pub expects: Expectations,
-    pub who: Who,
+    pub who: RuleSubject,
     /// Claims of its subjects that policies see.
     pub login: LoginClaims,
     /// Maximum scopes of its tokens.
@@ -63,7 +63,7 @@ pub struct TrustRule {
 
 /// Kind of subject that a rule derives from a JWT.
 #[derive(Debug, Clone)]
-pub enum Who {
+pub enum RuleSubject {
     Fixed(PrincipalId),
     /// A user, named by a claim.
     User {
@@ -108,8 +108,8 @@ impl TrustRule {
     #[must_use]
     pub fn can_be(&self, principal: PrincipalId) -> bool {
         match &self.who {
-            Who::Fixed(fixed) => *fixed == principal,
-            Who::User { .. } => principal.kind() == PrincipalKind::User,
+            RuleSubject::Fixed(fixed) => *fixed == principal,
+            RuleSubject::User { .. } => principal.kind() == PrincipalKind::User,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     id::OrgId,
     lineage::Lineage,
     principal::ScopeSet,
-    trust::{Claims, JwtType, Rejection, TrustRule, TrustedSubject, Verified, Who},
+    trust::{Claims, JwtType, Rejection, RuleSubject, TrustRule, TrustedSubject, Verified},
 };
 
 /// The rules contradict each other.
@@ -118,8 +118,8 @@ impl TrustRules {
 fn shares_people(one: &TrustRule, other: &TrustRule) -> bool {
     let (Some(first), Some(second)) = (one.scim, other.scim) else { return false };
     let named = |rule: &TrustRule| match &rule.who {
-        Who::Fixed(_) => None,
-        Who::User { from, .. } => Some(from.to_string()),
+        RuleSubject::Fixed(_) => None,
+        RuleSubject::User { from, .. } => Some(from.to_string()),
     };
     one.org == other.org
         && (first.account.is_none() || second.account.is_none())

@@ -7,7 +7,7 @@ use crate::{
     id::{OrgId, PrincipalId},
     principal::{Role, ScopeSet},
     trust::{
-        Claims, Login, Rejection, TrustRule, Who,
+        Claims, Login, Rejection, RuleSubject, TrustRule,
         claims::{LEEWAY_SECONDS, as_name},
     },
 };
@@ -127,8 +127,8 @@ impl TrustRule {
     /// Derives the subject of these claims.
     pub(crate) fn who(&self, claims: &Claims) -> Result<Subject, Rejection> {
         match &self.who {
-            Who::Fixed(principal) => Ok(Subject::Fixed(*principal)),
-            Who::User { from, roles } => {
+            RuleSubject::Fixed(principal) => Ok(Subject::Fixed(*principal)),
+            RuleSubject::User { from, roles } => {
                 let subject = claims.at(from).and_then(as_name);
                 let subject = subject.ok_or_else(|| Rejection::NoUser(from.clone()))?;
                 Ok(Subject::User(TrustedUser {

@@ -87,7 +87,7 @@ fn rule(name: &str) -> TrustRule {
         issuer: ISSUER.to_owned(),
         audience: AUDIENCE.to_owned(),
         expects: expects(&[("repository_id", is("821093847"))]),
-        who: Who::Fixed(SERVICE.parse().unwrap()),
+        who: RuleSubject::Fixed(SERVICE.parse().unwrap()),
         login: LoginClaims::new("groups".parse().unwrap()),
         scopes: ScopeSet::ALL,
         max_ttl: MaxTtl::new(900).unwrap(),

@@ -9,7 +9,6 @@ pub(crate) mod approvals;
 pub(crate) mod assets;
 pub(crate) mod dlp;
 pub(crate) mod events;
-mod guest;
 pub(crate) mod home;
 mod json;
 pub(crate) mod limits;
@@ -22,6 +21,7 @@ pub(crate) mod policies;
 pub(crate) mod providers;
 mod schema;
 mod schema_form;
+mod signed_in;
 mod stages;
 mod table;
 pub(crate) mod tools;
@@ -38,7 +38,7 @@ use portcullis_core::{principal::Scope, refusal::Refusal};
 
 use self::{
     api::Problem,
-    guest::{Frame, Guest},
+    signed_in::{Frame, Guest},
 };
 use super::html::{forward, visible};
 use crate::exchange::Outcome;

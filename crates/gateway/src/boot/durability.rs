@@ -2,7 +2,7 @@
 
 use portcullis_store::{Durability, Store, Weakness};
 
-use super::{BootError, Standing, database_settings, open_store};
+use super::{BootError, Mode, database_settings, open_store};
 use crate::config::{AuditSync, Config};
 
 /// Warning about a database role for whom the wall between orgs does not stand.
@@ -23,9 +23,9 @@ pub(crate) fn weakness(config: &Config, durability: &Durability) -> Option<Weakn
 
 /// Opens the store. Refuses to serve from a database that does not keep what `audit.sync` promises;
 /// a command that only reads is told of it.
-pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, BootError> {
+pub(super) async fn open(config: &Config, mode: Mode) -> Result<Store, BootError> {
     let store = open_store(config).await?;
-    if standing == Standing::Serving
+    if mode == Mode::Serving
         && let Some(weakness) = weakness(config, &store.durability().await?)
     {
         return Err(BootError::Durability(weakness));
@@ -34,12 +34,9 @@ pub(super) async fn open(config: &Config, standing: Standing) -> Result<Store, B
 }
 
 /// Rejects a database of another schema for a node that only looks: a look is no upgrade.
-pub(super) async fn refuse_other_schema(
-    config: &Config,
-    standing: Standing,
-) -> Result<(), BootError> {
-    match standing {
-        Standing::Serving => Ok(()),
-        Standing::Looking => Ok(Store::refuse_other_schema(&database_settings(config)?).await?),
+pub(super) async fn refuse_other_schema(config: &Config, mode: Mode) -> Result<(), BootError> {
+    match mode {
+        Mode::Serving => Ok(()),
+        Mode::Check => Ok(Store::refuse_other_schema(&database_settings(config)?).await?),
     }
 }

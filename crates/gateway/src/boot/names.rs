@@ -2,7 +2,7 @@
 
 use portcullis_app::{Shell, ShellError};
 
-use super::{BootError, Office};
+use super::{BootError, OfflineNode};
 use crate::config::{Config, NamedOrg, Provider, is_org, is_principal};
 
 /// Stands for an org whose name is not known, in a configuration that is told to be wrong.
@@ -16,10 +16,10 @@ pub(super) async fn identified(config: &Config) -> (Config, Vec<BootError>) {
     if config.named_orgs().is_empty() {
         return (config, Vec::new());
     }
-    match Office::open(&config).await {
-        Ok(office) => {
-            let unknown = identify(&mut config, &office.shell).await;
-            office.close().await;
+    match OfflineNode::open(&config).await {
+        Ok(node) => {
+            let unknown = identify(&mut config, &node.shell).await;
+            node.close().await;
             (config, unknown)
         }
         Err(error) => unidentified(&config, error),
@@ -46,10 +46,10 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
     if config.named_orgs().is_empty() {
         return Ok(config);
     }
-    match Office::present(&config).await? {
-        Some(office) => {
-            let unknown = identify(&mut config, &office.shell).await;
-            office.close().await;
+    match OfflineNode::present(&config).await? {
+        Some(node) => {
+            let unknown = identify(&mut config, &node.shell).await;
+            node.close().await;
             unknown.into_iter().next().map_or(Ok(()), Err)?;
         }
         None => config.providers.iter_mut().for_each(Provider::forget_name),

@@ -8,7 +8,7 @@ use portcullis_core::{id::Ids, random};
 use portcullis_store::{CountersTask, Nodes, SharedCounters};
 use tokio_util::sync::CancellationToken;
 
-use super::{BootError, Standing, SystemRandom, claimed, database_settings};
+use super::{BootError, Mode, SystemRandom, claimed, database_settings};
 use crate::config::Config;
 
 /// Limits of the node, and the server that counts them, if nodes count together. A server that does not answer holds up no
@@ -29,10 +29,10 @@ pub(crate) async fn limits(config: &Config) -> Result<LimitParts, BootError> {
 /// not shared.
 pub(crate) async fn join(
     config: &Config,
-    standing: Standing,
+    mode: Mode,
     ids: Ids<'_>,
 ) -> Result<Option<Cluster>, BootError> {
-    if standing == Standing::Looking {
+    if mode == Mode::Check {
         return Ok(None);
     }
     let settings = database_settings(config)?;

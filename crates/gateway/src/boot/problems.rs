@@ -6,17 +6,17 @@ use std::error::Error;
 use portcullis_core::openid::LoginKey;
 use portcullis_upstream::Outbound;
 
-use super::{BootError, Standing, durability, names, read_key};
+use super::{BootError, Mode, durability, names, read_key};
 use crate::config::{Config, ConfigError};
 
 /// The configuration with ids in the place of names. Rejects one with problems that show without port, and,
 /// for a node that only looks, a database that would be brought up to date.
 pub(super) async fn none_in(
     config: &Config,
-    standing: Standing,
+    mode: Mode,
     outbound: &Outbound,
 ) -> Result<Config, BootError> {
-    let (config, unknown) = match durability::refuse_other_schema(config, standing).await {
+    let (config, unknown) = match durability::refuse_other_schema(config, mode).await {
         Ok(()) => names::identified(config).await,
         Err(error) => names::unidentified(config, error),
     };

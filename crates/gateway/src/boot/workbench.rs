@@ -11,7 +11,7 @@ use portcullis_upstream::Outbound;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{BootError, Office, SystemClock, SystemRandom, names};
+use super::{BootError, OfflineNode, SystemClock, SystemRandom, names};
 use crate::config::Config;
 
 /// Source of the tools to work on policies with.
@@ -73,14 +73,14 @@ async fn remembered(
     providers: &[Declared],
 ) -> Result<BTreeMap<ProviderSlug, Vec<ToolDefinition>>, BootError> {
     let mut remembered = BTreeMap::new();
-    let Some(office) = Office::present(config).await? else { return Ok(remembered) };
+    let Some(node) = OfflineNode::present(config).await? else { return Ok(remembered) };
     for Declared { slug, org, .. } in providers {
-        let tools = office.shell.accepted_tools(*org, slug).await;
+        let tools = node.shell.accepted_tools(*org, slug).await;
         let tools = tools.map_err(|error| BootError::Other(error.to_string()))?;
         if !tools.is_empty() {
             remembered.insert(slug.clone(), tools);
         }
     }
-    office.close().await;
+    node.close().await;
     Ok(remembered)
 }

@@ -13,7 +13,7 @@ use super::{
     output::Failure,
     remote::{RemoteGateway, body},
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Approvals {
@@ -88,7 +88,7 @@ impl Approvals {
             Self::Show { approval, of } => {
                 let found = of.act(
                     async |gateway| gateway.get(&format!("/v1/approvals/{approval}")).await,
-                    async |office, org| Ok(json!(office.shell.approval(org.id, approval).await?)),
+                    async |node, org| Ok(json!(node.shell.approval(org.id, approval).await?)),
                 );
                 of.installation.output().members(&found.await?)
             }
@@ -102,7 +102,7 @@ async fn list(status: Option<Status>, of: &OfOrg) -> Result<(), Failure> {
     let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
     let approvals = of.act(
         async |gateway| gateway.list("/v1/approvals", &only).await,
-        async |office, org| Ok(values(office.shell.approvals(org.id, status).await?)),
+        async |node, org| Ok(values(node.shell.approvals(org.id, status).await?)),
     );
     let records: Vec<Value> = approvals.await?.iter().map(record).collect();
     let columns = ["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"];
@@ -116,8 +116,8 @@ impl Decision {
         let remotely = async |gateway: &RemoteGateway| {
             gateway.post(&format!("/v1/approvals/{approval}/decision"), &request).await
         };
-        let here = async |office: &Office, org: Org| {
-            Ok(json!(office.shell.decide(org.id, approval, vote, reason.as_deref()).await?))
+        let here = async |node: &OfflineNode, org: Org| {
+            Ok(json!(node.shell.decide(org.id, approval, vote, reason.as_deref()).await?))
         };
         let decided: Value = of.act(remotely, here).await?;
         let status = decided.get("status").and_then(Value::as_str).unwrap_or_default();

@@ -19,7 +19,7 @@ use portcullis_core::{
 };
 
 use super::output::Failure;
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
@@ -62,7 +62,7 @@ impl Audit {
 
 /// The principal of `org` that is named by its id or its name.
 async fn actor(
-    office: &Office,
+    node: &OfflineNode,
     org: OrgId,
     named: Option<&str>,
 ) -> Result<Option<PrincipalId>, ShellError> {
@@ -71,7 +71,7 @@ async fn actor(
     if let Ok(id) = named.parse() {
         return Ok(Some(id));
     }
-    Ok(Some(office.shell.principal_of(Some(&org.to_string()), named).await?.id))
+    Ok(Some(node.shell.principal_of(Some(&org.to_string()), named).await?.id))
 }
 
 /// The bound of a range of moments in RFC 3339, such as `2026-11-20T11:02:15Z`. It is recorded in

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::{installation::Installation, output::Failure};
 use crate::{
-    boot::{self, Office, make_private},
+    boot::{self, OfflineNode, make_private},
     config::{Config, KeySource},
 };
 
@@ -117,7 +117,7 @@ impl Backup {
             let mebibytes = bytes.div_ceil(1 << 20);
             self.installation.output().note(&format!("copying the database, {mebibytes} MiB"));
             let copy = self.folder.join(DATABASE);
-            let copy = async |office: &Office| copy_database(&office.shell.store, &copy).await;
+            let copy = async |node: &OfflineNode| copy_database(&node.shell.store, &copy).await;
             self.installation.with_office(copy).await?;
         }
         let mut sources = places(&config, self.keys);
@@ -191,7 +191,7 @@ impl Restore {
         }
         if holds_one {
             // Opening it brings its schema up to date.
-            self.installation.office().await?.close().await;
+            self.installation.node().await?.close().await;
         }
         for place in &kept {
             let message = format!("`{place}` is there already and stays as it is");

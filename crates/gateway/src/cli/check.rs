@@ -20,7 +20,7 @@ use super::{
     providers::{NO_PROVIDER, reach, status_of},
 };
 use crate::{
-    boot::{self, BootError, Node, Standing},
+    boot::{self, BootError, Mode, Node},
     config::{Config, Provider},
 };
 
@@ -39,7 +39,7 @@ impl Check {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let config = self.installation.own_config()?.of_installation()?;
         self.installation.warn_if_outdated(&config);
-        let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
+        let node = Node::assemble(&config, Fallback::Nothing, Mode::Check).await?;
         let recalled = reach(&node, &config, self.start, self.installation.output()).await?;
         node.app.providers.find_authorizers(config.server.command_patience()).await;
         // Policies are judged against the tools that are known now.

@@ -10,7 +10,7 @@ use super::{
     output::Failure,
     remote::RemoteGateway,
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Consents {
@@ -38,9 +38,7 @@ impl Consents {
                 let records = of.named(
                     "principal_id",
                     async |gateway| gateway.list("/v1/consents", only.as_slice()).await,
-                    async |office, org| {
-                        Ok(values(office.shell.consents(org.id, search.text()).await?))
-                    },
+                    async |node, org| Ok(values(node.shell.consents(org.id, search.text()).await?)),
                 );
                 let mut records = records.await?;
                 records.iter_mut().for_each(name_client);
@@ -69,8 +67,8 @@ async fn withdraw(consent: ConsentId, of: &OfOrg) -> Result<(), Failure> {
         let answer = gateway.delete(&format!("/v1/consents/{consent}")).await?;
         Ok(answer.get("tokens_revoked").cloned().unwrap_or_default())
     };
-    let here = async |office: &Office, org: Org| {
-        Ok(json!(office.shell.withdraw_consent(org.id, consent).await?))
+    let here = async |node: &OfflineNode, org: Org| {
+        Ok(json!(node.shell.withdraw_consent(org.id, consent).await?))
     };
     let revoked: Value = of.act(remotely, here).await?;
     let text = format!("withdrew {consent}, and revoked {revoked} tokens");

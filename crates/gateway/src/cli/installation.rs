@@ -10,7 +10,7 @@ use super::{
     remote::{self, GatewayOptions, RemoteGateway},
 };
 use crate::{
-    boot::{self, Office},
+    boot::{self, OfflineNode},
     config::Config,
 };
 
@@ -73,7 +73,7 @@ impl Installation {
         if let Ok(id) = named.parse() {
             return Ok(Some(id));
         }
-        self.with_office(async |office| Ok(Some(office.shell.org(named).await?.id))).await
+        self.with_office(async |node| Ok(Some(node.shell.org(named).await?.id))).await
     }
 
     /// Warns of a node that decides by other policies than those of the folder.
@@ -94,25 +94,25 @@ impl Installation {
 
     /// The store of the installation. Fails if none was configured and none was made: a command in
     /// the wrong folder would make another.
-    pub(super) async fn office(&self) -> Result<Office, Failure> {
-        self.office_of(self.config()?).await
+    pub(super) async fn node(&self) -> Result<OfflineNode, Failure> {
+        self.node_of(self.config()?).await
     }
 
     /// Acts in the office of the installation, and closes it whatever comes of that.
     pub(super) async fn with_office<T>(
         &self,
-        act: impl AsyncFnOnce(&Office) -> Result<T, Failure>,
+        act: impl AsyncFnOnce(&OfflineNode) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let office = self.office().await?;
-        let done = act(&office).await;
-        office.close().await;
+        let node = self.node().await?;
+        let done = act(&node).await;
+        node.close().await;
         done
     }
 
-    pub(super) async fn office_of(&self, config: Config) -> Result<Office, Failure> {
+    pub(super) async fn node_of(&self, config: Config) -> Result<OfflineNode, Failure> {
         if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
             return Err(config.without_installation().into());
         }
-        Ok(Office::open(&config).await?)
+        Ok(OfflineNode::open(&config).await?)
     }
 }

@@ -12,7 +12,7 @@ use portcullis_app::rotate_secrets;
 use serde_json::{Value, json};
 
 use super::{installation::Installation, output::Failure};
-use crate::boot::{self, Office};
+use crate::boot::{self, OfflineNode};
 
 #[derive(Subcommand)]
 pub(super) enum Keys {
@@ -76,7 +76,7 @@ fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure
 async fn list(installation: &Installation) -> Result<(), Failure> {
     let config = installation.config()?;
     let vault = boot::open_vault(&config)?;
-    let count = async |office: &Office| Ok(office.shell.store.count_secrets().await?);
+    let count = async |node: &OfflineNode| Ok(node.shell.store.count_secrets().await?);
     let counted = installation.with_office(count).await?;
     let sealed = |id: &str| counted.iter().find(|(key, _)| key == id).map_or(0, |(_, n)| *n);
     let mut records: Vec<Value> = vault
@@ -107,8 +107,8 @@ async fn rotate(rewrap_only: bool, installation: &Installation) -> Result<(), Fa
         Some(_) | None => false,
     };
     let vault = boot::open_vault(&config)?;
-    let rotate = async |office: &Office| {
-        Ok(rotate_secrets(&office.shell.store, &vault, &boot::SystemRandom).await?)
+    let rotate = async |node: &OfflineNode| {
+        Ok(rotate_secrets(&node.shell.store, &vault, &boot::SystemRandom).await?)
     };
     let count = installation.with_office(rotate).await?;
     let id = vault.primary();

@@ -37,13 +37,13 @@ impl LoginLink {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };
-        let office = self.installation.office_of(config).await?;
+        let node = self.installation.node_of(config).await?;
         let made = async {
-            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            Ok::<_, Failure>((link(&office.shell, &found, &url).await?, found))
+            let found = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            Ok::<_, Failure>((link(&node.shell, &found, &url).await?, found))
         };
         let made = made.await;
-        office.close().await;
+        node.close().await;
         let ((address, made), found) = made?;
         let record = json!({
             "url": address, "principal_id": found.id, "org_id": found.org_id,

@@ -7,7 +7,7 @@ use portcullis_store::{MovedLog, MovedRows};
 use serde_json::{Map, Value, json};
 
 use super::{installation::Installation, output::Failure};
-use crate::boot::{self, Office};
+use crate::boot::{self, OfflineNode};
 
 #[derive(Args)]
 pub(super) struct Migrate {
@@ -29,7 +29,7 @@ impl Migrate {
 
     /// Opening a database brings its schema up to date.
     async fn bring_up_to_date(&self) -> Result<(), Failure> {
-        let durability = async |office: &Office| Ok(office.shell.store.durability().await?);
+        let durability = async |node: &OfflineNode| Ok(node.shell.store.durability().await?);
         let engine = self.installation.with_office(durability).await?.engine;
         let shown = json!({ "engine": engine });
         self.installation.output().record(&shown, "the schema of the database is up to date")

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{installation::Installation, output::Failure, remote::RemoteGateway};
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 /// Options of a command about one org.
 #[derive(Args)]
@@ -50,7 +50,7 @@ impl OfOrg {
     pub(super) async fn act<T>(
         &self,
         remotely: impl AsyncFnOnce(&RemoteGateway) -> Result<T, Failure>,
-        here: impl AsyncFnOnce(&Office, Org) -> Result<T, Failure>,
+        here: impl AsyncFnOnce(&OfflineNode, Org) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         match self.gateway().await? {
             Some(gateway) => remotely(&gateway).await,
@@ -61,10 +61,10 @@ impl OfOrg {
     /// Acts on the org of the installation.
     pub(super) async fn here<T>(
         &self,
-        act: impl AsyncFnOnce(&Office, Org) -> Result<T, Failure>,
+        act: impl AsyncFnOnce(&OfflineNode, Org) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let named = self.org.as_deref();
-        let act = async |office: &Office| act(office, office.shell.org_or_only(named).await?).await;
+        let act = async |node: &OfflineNode| act(node, node.shell.org_or_only(named).await?).await;
         self.installation.with_office(act).await
     }
 
@@ -73,7 +73,7 @@ impl OfOrg {
         &self,
         id: &str,
         remotely: impl AsyncFnOnce(&RemoteGateway) -> Result<Vec<Value>, Failure>,
-        here: impl AsyncFnOnce(&Office, Org) -> Result<Vec<Value>, Failure>,
+        here: impl AsyncFnOnce(&OfflineNode, Org) -> Result<Vec<Value>, Failure>,
     ) -> Result<Vec<Value>, Failure> {
         let remotely = async |gateway: &RemoteGateway| {
             // A token that may not list people is shown their ids.
@@ -82,10 +82,10 @@ impl OfOrg {
                 known.into_iter().filter_map(|it| Some((text(&it, "id")?, text(&it, "name")?)));
             Ok((names.collect(), remotely(gateway).await?))
         };
-        let here = async |office: &Office, org: Org| {
-            let known = office.shell.principals(org.id, None).await?;
+        let here = async |node: &OfflineNode, org: Org| {
+            let known = node.shell.principals(org.id, None).await?;
             let names = known.into_iter().map(|it| (it.id.to_string(), it.name));
-            Ok((names.collect(), here(office, org).await?))
+            Ok((names.collect(), here(node, org).await?))
         };
         let (names, mut records): (BTreeMap<String, String>, Vec<Value>) =
             self.act(remotely, here).await?;

@@ -13,7 +13,7 @@ use super::{
     output::Failure,
     remote::{RemoteGateway, org_record},
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Orgs {
@@ -119,13 +119,13 @@ impl Orgs {
             Self::Create { name, plan, installation } => {
                 let plan = plan.plan()?;
                 let create =
-                    async |office: &Office| Ok(office.shell.create_org(&name, plan).await?);
+                    async |node: &OfflineNode| Ok(node.shell.create_org(&name, plan).await?);
                 let org = installation.with_office(create).await?;
                 let text = format!("made the org {} ({name}, plan {})", org.id, org.plan.name());
                 installation.output().record(&record(&org), &text)
             }
             Self::List { installation } => {
-                let list = async |office: &Office| Ok(office.shell.orgs().await?);
+                let list = async |node: &OfflineNode| Ok(node.shell.orgs().await?);
                 let orgs = installation.with_office(list).await?;
                 let records: Vec<Value> = orgs.iter().map(record).collect();
                 let columns = [
@@ -140,22 +140,23 @@ impl Orgs {
             }
             Self::Disable { org, installation } => {
                 let disable =
-                    async |office: &Office, org: &Org| Ok(office.shell.disable_org(org).await?);
+                    async |node: &OfflineNode, org: &Org| Ok(node.shell.disable_org(org).await?);
                 let org = change(&org, &installation, disable).await?;
                 let text = format!("disabled {}: none of its tokens is accepted", org.id);
                 installation.output().record(&record(&org), &text)
             }
             Self::Enable { org, installation } => {
                 let enable =
-                    async |office: &Office, org: &Org| Ok(office.shell.enable_org(org).await?);
+                    async |node: &OfflineNode, org: &Org| Ok(node.shell.enable_org(org).await?);
                 let org = change(&org, &installation, enable).await?;
                 let text = format!("enabled {}: its tokens are accepted again", org.id);
                 installation.output().record(&record(&org), &text)
             }
             Self::SetPlan { org, plan, installation } => {
                 let plan = plan.plan()?;
-                let set_plan =
-                    async |office: &Office, org: &Org| Ok(office.shell.set_plan(org, plan).await?);
+                let set_plan = async |node: &OfflineNode, org: &Org| {
+                    Ok(node.shell.set_plan(org, plan).await?)
+                };
                 let org = change(&org, &installation, set_plan).await?;
                 let text = format!("{} has the plan {} now", org.id, plan.name());
                 installation.output().record(&record(&org), &text)
@@ -168,12 +169,12 @@ impl Orgs {
 async fn change(
     org: &str,
     installation: &Installation,
-    change: impl AsyncFnOnce(&Office, &Org) -> Result<(), Failure>,
+    change: impl AsyncFnOnce(&OfflineNode, &Org) -> Result<(), Failure>,
 ) -> Result<Org, Failure> {
-    let changed = async |office: &Office| {
-        let org = office.shell.org(org).await?;
-        change(office, &org).await?;
-        Ok(office.shell.org(&org.id.to_string()).await?)
+    let changed = async |node: &OfflineNode| {
+        let org = node.shell.org(org).await?;
+        change(node, &org).await?;
+        Ok(node.shell.org(&org.id.to_string()).await?)
     };
     installation.with_office(changed).await
 }

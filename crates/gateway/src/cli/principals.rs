@@ -19,7 +19,7 @@ use super::{
     output::Failure,
     remote::{RemoteGateway, body, principal_of},
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Principals {
@@ -203,7 +203,7 @@ async fn create(new: NewPrincipal, of: &OfOrg) -> Result<Principal, Failure> {
         let made = gateway.post("/v1/principals", &body(request)).await?;
         return principal_of(&made, gateway.org_id().await?);
     }
-    of.here(async |office, org| Ok(office.shell.create_principal(org.id, new).await?)).await
+    of.here(async |node, org| Ok(node.shell.create_principal(org.id, new).await?)).await
 }
 
 /// A role as the API takes it: the role of a user, or the scopes of a service account.
@@ -227,8 +227,8 @@ async fn list(search: &Search, of: &OfOrg) -> Result<(), Failure> {
         let answer = gateway.list("/v1/principals", search.parameter().as_slice()).await?;
         answer.iter().map(|answer| principal_of(answer, org)).collect::<Result<Vec<_>, _>>()
     };
-    let here = async |office: &Office, org: Org| {
-        Ok(office.shell.principals(org.id, search.text()).await?)
+    let here = async |node: &OfflineNode, org: Org| {
+        Ok(node.shell.principals(org.id, search.text()).await?)
     };
     let records: Vec<Value> = of.act(remotely, here).await?.iter().map(record).collect();
     let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
@@ -241,9 +241,9 @@ impl Whom {
         &self,
         act: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let act = async |office: &Office| {
-            let found = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            act(&office.shell, found.id).await
+        let act = async |node: &OfflineNode| {
+            let found = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+            act(&node.shell, found.id).await
         };
         self.installation.with_office(act).await
     }

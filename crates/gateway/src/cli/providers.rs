@@ -13,7 +13,7 @@ use super::{
     remote::RemoteGateway,
 };
 use crate::{
-    boot::{Node, Standing},
+    boot::{Mode, Node},
     config::Config,
 };
 
@@ -89,7 +89,7 @@ impl List {
     async fn listed_here(&self) -> Result<Vec<Value>, Failure> {
         let config = self.installation.config()?;
         let output = self.installation.output();
-        let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
+        let node = Node::assemble(&config, Fallback::Refuse, Mode::Check).await?;
         let recalled = reach(&node, &config, self.start, output).await?;
         let states = node.app.providers.provider_states().await?;
         node.store.close().await;
@@ -144,7 +144,7 @@ pub(super) async fn reach(
 impl Register {
     async fn run(self) -> Result<(), Failure> {
         let config = self.installation.config()?;
-        let node = Node::assemble(&config, Fallback::Refuse, Standing::Looking).await?;
+        let node = Node::assemble(&config, Fallback::Refuse, Mode::Check).await?;
         node.app.providers.found_at(&client_config::origin(&config.server)?);
         let registered = node.app.providers.register(&self.slug, self.again).await;
         node.store.close().await;

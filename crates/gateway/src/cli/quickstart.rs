@@ -22,7 +22,7 @@ use super::{
     serve,
 };
 use crate::{
-    boot::{self, Office},
+    boot::{self, OfflineNode},
     config::Config,
     serve as server, telemetry,
 };
@@ -126,7 +126,7 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
     if !config.login.links {
         return Ok(None);
     }
-    let office = Office::open(config).await?;
+    let office = OfflineNode::open(config).await?;
     let made = async {
         let org = office.shell.org(ORG).await?;
         let known =
@@ -151,7 +151,7 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
 
 /// A new token for the quickstart's service account; org and account are made on the first run.
 async fn agent_token(config: &Config) -> Result<Secret, Failure> {
-    let office = Office::open(config).await?;
+    let office = OfflineNode::open(config).await?;
     let made = mint(&office.shell).await;
     office.close().await;
     made

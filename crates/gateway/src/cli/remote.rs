@@ -1,8 +1,8 @@
 //! A gateway on another machine: commands work over its API, with the rights of a token.
 
 mod callback;
-mod kept;
 mod login;
+mod logins;
 
 use std::{
     env, fs,

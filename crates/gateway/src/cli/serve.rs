@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{installation::Installation, output::Failure};
 use crate::{
-    boot::{self, Node, Standing},
+    boot::{self, Mode, Node},
     config::{self, Config},
     serve::{self, Bound},
     telemetry,
@@ -58,7 +58,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     boot::claim(config)?;
     // Before they are loaded: what changes meanwhile is loaded again. What cannot be read is told below.
     let sources = config.dlp.sources().unwrap_or_default();
-    let node = Node::assemble(config, fallback, Standing::Serving).await?;
+    let node = Node::assemble(config, fallback, Mode::Serving).await?;
     let durability = node.store.durability().await?;
     if durability.row_security == Some(false) {
         tracing::warn!("{}", boot::UNWALLED);

@@ -12,7 +12,7 @@ use super::{
     output::Failure,
     remote::RemoteGateway,
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Sessions {
@@ -54,13 +54,13 @@ async fn list(principal: Option<&str>, search: &Search, of: &OfOrg) -> Result<()
         let only: Vec<_> = principal.chain(search.parameter()).collect();
         gateway.list("/v1/sessions", &only).await
     };
-    let here = async |office: &Office, org: Org| {
+    let here = async |node: &OfflineNode, org: Org| {
         let named = org.id.to_string();
         let principal = match principal {
-            Some(who) => Some(office.shell.principal_of(Some(&named), who).await?.id),
+            Some(who) => Some(node.shell.principal_of(Some(&named), who).await?.id),
             None => None,
         };
-        let sessions = office.shell.sessions(org.id, principal, search.text()).await?;
+        let sessions = node.shell.sessions(org.id, principal, search.text()).await?;
         Ok(values(sessions.into_iter().map(SessionView::from)))
     };
     let columns = ["id", "principal_name", "method", "created_at", "last_seen_at", "ends_at"];
@@ -72,7 +72,7 @@ async fn end(session: SessionId, installation: &Installation) -> Result<(), Fail
     if let Some(gateway) = installation.gateway(None).await? {
         gateway.delete(&format!("/v1/sessions/{session}")).await?;
     } else {
-        let end = async |office: &Office| Ok(office.shell.end_session(session).await?);
+        let end = async |node: &OfflineNode| Ok(node.shell.end_session(session).await?);
         installation.with_office(end).await?;
     }
     let text = format!("ended {session}: its browser is signed out");

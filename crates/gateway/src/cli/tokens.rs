@@ -23,7 +23,7 @@ use super::{
     output::{Failure, Output},
     remote::{RemoteGateway, body},
 };
-use crate::{boot::Office, config::seconds};
+use crate::{boot::OfflineNode, config::seconds};
 
 #[derive(Subcommand)]
 pub(super) enum Tokens {
@@ -104,7 +104,7 @@ impl Tokens {
                     answer.get("descendants_revoked").cloned().unwrap_or_default()
                 } else {
                     let revoke =
-                        async |office: &Office| Ok(office.shell.revoke_token(token_id).await?);
+                        async |node: &OfflineNode| Ok(node.shell.revoke_token(token_id).await?);
                     json!(installation.with_office(revoke).await?)
                 };
                 let shown = json!({ "revoked": token_id, "descendants_revoked": others });
@@ -120,8 +120,8 @@ impl Create {
         if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
             return self.create_at(&gateway).await;
         }
-        let create = async |office: &Office| {
-            let principal = office.shell.principal_of(self.org.as_deref(), &self.principal).await?;
+        let create = async |node: &OfflineNode| {
+            let principal = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
             let request = TokenRequest {
                 principal: principal.id,
                 scopes: self.scopes,
@@ -131,7 +131,7 @@ impl Create {
                 exchange_only: self.exchange_only,
                 dpop_jkt: self.dpop_key.map(|key| key.name()),
             };
-            Ok(office.shell.create_token(request).await?)
+            Ok(node.shell.create_token(request).await?)
         };
         let made = self.installation.with_office(create).await?;
         let output = self.installation.output();
@@ -188,8 +188,8 @@ async fn list(search: &Search, of: &OfOrg) -> Result<Vec<Value>, Failure> {
         let all = gateway.list("/v1/tokens", search.parameter().as_slice()).await?;
         Ok(all.iter().map(|answer| record_of_answer(answer, org)).collect())
     };
-    let here = async |office: &Office, org: Org| {
-        Ok(office.shell.tokens(org.id, search.text()).await?.iter().map(record).collect())
+    let here = async |node: &OfflineNode, org: Org| {
+        Ok(node.shell.tokens(org.id, search.text()).await?.iter().map(record).collect())
     };
     of.named("principal", remotely, here).await
 }
@@ -224,9 +224,9 @@ fn record_of_answer(answer: &Value, org: OrgId) -> Value {
 }
 
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
-    let inspect = async |office: &Office| {
+    let inspect = async |node: &OfflineNode| {
         let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
-        Ok(office.shell.inspect_token(token.expose()).await?)
+        Ok(node.shell.inspect_token(token.expose()).await?)
     };
     let Inspected { record: token, principal, scopes, state } =
         installation.with_office(inspect).await?;

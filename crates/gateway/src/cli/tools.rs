@@ -15,7 +15,7 @@ use super::{
     installation::Installation,
     output::{Failure, visible},
 };
-use crate::boot::Office;
+use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Tools {
@@ -107,7 +107,7 @@ impl Accept {
         let records = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
             elsewhere::accept(&gateway, &self).await?
         } else {
-            self.installation.with_office(async |office| self.accept(office).await).await?
+            self.installation.with_office(async |node| self.accept(node).await).await?
         };
         let output = self.installation.output();
         let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
@@ -121,16 +121,16 @@ impl Accept {
         }
     }
 
-    async fn accept(&self, office: &Office) -> Result<Vec<Value>, Failure> {
-        let org = org(office, self.org.as_deref()).await?;
+    async fn accept(&self, node: &OfflineNode) -> Result<Vec<Value>, Failure> {
+        let org = org(node, self.org.as_deref()).await?;
         let mut pins = Vec::new();
         if let Some(slug) = &self.provider {
-            let all = office.shell.tools(Some(slug)).await?.into_iter();
+            let all = node.shell.tools(Some(slug)).await?.into_iter();
             let wanted = all.filter(|pin| pin.found.is_some());
             pins.extend(wanted.filter(|pin| org.is_none() || pin.org == org));
         }
         for tool in &self.tools {
-            pins.push(office.shell.tool(tool, org).await?);
+            pins.push(node.shell.tool(tool, org).await?);
         }
         let mut accepted = Vec::with_capacity(pins.len());
         for pin in pins {
@@ -138,7 +138,7 @@ impl Accept {
                 return Err(format!("nothing of `{}` waits to be accepted", pin.tool).into());
             };
             let version = self.version.as_ref().unwrap_or(&found.version);
-            office.shell.accept_tool(&pin, version).await?;
+            node.shell.accept_tool(&pin, version).await?;
             accepted.push(json!({ "id": pin.tool, "org": pin.org, "version": version }));
         }
         Ok(accepted)
@@ -152,10 +152,10 @@ async fn list_pins(
 ) -> Result<Vec<Value>, Failure> {
     let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
     let of_provider = |it: &&Surplus| provider.is_none_or(|slug| slug == it.provider);
-    let list = async |office: &Office| {
-        let pins = office.shell.tools(provider).await?;
+    let list = async |node: &OfflineNode| {
+        let pins = node.shell.tools(provider).await?;
         let mut records: Vec<Value> = pins.iter().filter(wanted).map(record).collect();
-        let surplus = office.shell.surplus().await?;
+        let surplus = node.shell.surplus().await?;
         records.extend(surplus.iter().filter(of_provider).map(surplus_record));
         Ok(records)
     };
@@ -167,10 +167,10 @@ async fn find_pin(
     which: &Which,
     installation: &Installation,
 ) -> Result<(Value, Option<Vec<Difference>>), Failure> {
-    let find = async |office: &Office| {
-        let org = org(office, which.org.as_deref()).await?;
-        let pin = office.shell.tool(&which.tool, org).await?;
-        let waiting = office.shell.waiting(&pin).await?;
+    let find = async |node: &OfflineNode| {
+        let org = org(node, which.org.as_deref()).await?;
+        let pin = node.shell.tool(&which.tool, org).await?;
+        let waiting = node.shell.waiting(&pin).await?;
         let differences =
             waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
         Ok((record(&pin), differences))
@@ -178,9 +178,9 @@ async fn find_pin(
     installation.with_office(find).await
 }
 
-async fn org(office: &Office, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
+async fn org(node: &OfflineNode, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
     match named {
-        Some(name) => Ok(Some(office.shell.org(name).await?.id)),
+        Some(name) => Ok(Some(node.shell.org(name).await?.id)),
         None => Ok(None),
     }
 }

@@ -5,7 +5,7 @@ use portcullis_core::{
     id::PrincipalKind,
     oauth::is_scope,
     openid::{ClientKey, LoginKey},
-    trust::{TrustRule, TrustRules, Who},
+    trust::{RuleSubject, TrustRule, TrustRules},
 };
 use portcullis_upstream::{Discovery, Endpoint, Outbound};
 use serde::Deserialize;
@@ -98,8 +98,8 @@ impl IssuerEntry {
     fn check_rules(&self, rules: &TrustRules) -> Result<(), String> {
         let admits = |rule: &TrustRule| {
             let person = match &rule.who {
-                Who::Fixed(principal) => principal.kind() == PrincipalKind::User,
-                Who::User { .. } => true,
+                RuleSubject::Fixed(principal) => principal.kind() == PrincipalKind::User,
+                RuleSubject::User { .. } => true,
             };
             person && !rule.id_jag && rule.audience == self.client_id
         };

@@ -12,7 +12,7 @@ use portcullis_core::{
     principal::{Role, Scope, ScopeSet},
     trust::{
         ClaimPath, Expectation, Expectations, JoinKey, KeySet, LoginClaims, MaxTtl, Pattern,
-        RoleMap, ScimJoin, TrustRule, TrustRules, Who,
+        RoleMap, RuleSubject, ScimJoin, TrustRule, TrustRules,
     },
 };
 use portcullis_upstream::{Discovery, Endpoint, KeyLocation};
@@ -200,8 +200,8 @@ impl TrustEntry {
     fn rule(&self) -> Result<TrustRule, String> {
         let who = self.who()?;
         let kind = match &who {
-            Who::Fixed(principal) => principal.kind(),
-            Who::User { .. } => PrincipalKind::User,
+            RuleSubject::Fixed(principal) => principal.kind(),
+            RuleSubject::User { .. } => PrincipalKind::User,
         };
         let max_ttl = self.max_ttl.map(|ttl| MaxTtl::new(ttl.0)).transpose();
         Ok(TrustRule {
@@ -286,17 +286,17 @@ impl TrustEntry {
         })
     }
 
-    fn who(&self) -> Result<Who, String> {
+    fn who(&self) -> Result<RuleSubject, String> {
         match (&self.principal, &self.user_from) {
             (Some(principal), None) if self.roles.is_none() && self.roles_from.is_none() => {
-                principal.parse().map(Who::Fixed).map_err(in_key("principal"))
+                principal.parse().map(RuleSubject::Fixed).map_err(in_key("principal"))
             }
             (Some(_), None) => {
                 Err("`roles` are for `user_from`; a principal has its role already".to_owned())
             }
             (None, Some(claim)) => {
                 let from = claim.parse().map_err(in_key("user_from"))?;
-                Ok(Who::User { from, roles: self.roles()? })
+                Ok(RuleSubject::User { from, roles: self.roles()? })
             }
             (Some(_), Some(_)) | (None, None) => {
                 Err("give either `principal` or `user_from`, one of them".to_owned())

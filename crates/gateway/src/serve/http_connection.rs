@@ -40,7 +40,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 
-use super::wire::{Protocol, Wire};
+use super::guarded_stream::{GuardedStream, Protocol};
 use crate::config::Server;
 
 /// Answers the requests of connections and closes those that are silent.
@@ -111,7 +111,7 @@ impl HttpConnection {
         self.open.increment(1.0);
         let _held = OpenConnection(self.open.clone());
         let client = Arc::new(client);
-        let mut wire = Wire::new(stream, Arc::clone(&client));
+        let mut wire = GuardedStream::new(stream, Arc::clone(&client));
         let mut over = pin!(over(&client, self.idle, stop));
         let protocol = tokio::select! {
             biased;

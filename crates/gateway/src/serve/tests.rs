@@ -15,7 +15,7 @@ async fn gateway(folder: &std::path::Path) -> Arc<Gateway> {
     let config = Config { data_dir: folder.to_owned(), ..Config::default() };
     std::fs::create_dir(folder.join("policies")).unwrap();
     boot::new_key(&folder.join("key")).unwrap();
-    let looking = boot::Standing::Looking;
+    let looking = boot::Mode::Check;
     let node = boot::Node::assemble(&config, portcullis_app::Fallback::Refuse, looking).await;
     node.unwrap().gateway
 }

@@ -117,9 +117,9 @@ impl Drop for As {
 }
 
 /// The turn in which work is polled, until it is dropped, also by a panic.
-pub(super) struct Turn;
+pub(super) struct PollTurn;
 
-impl Turn {
+impl PollTurn {
     pub(super) fn begin<K>(slots: Arc<FairSlots<K>>, party: K, slot: Option<FairSlot<K>>) -> Self
     where
         K: Copy + Eq + Hash + Send + Sync + 'static,
@@ -136,7 +136,7 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for PollTurn {
     fn drop(&mut self) {
         PASS.set(None);
     }

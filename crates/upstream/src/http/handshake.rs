@@ -9,9 +9,10 @@ use portcullis_core::{
 };
 use tokio::time::timeout;
 
-use super::{COURTESY, MCP_METHOD, listen, receive::Trouble, session::Session, wire::Wire};
+use super::{
+    COURTESY, MCP_METHOD, connection::Connection, listen, receive::Trouble, session::Session,
+};
 use crate::{
-    doubt::Doubt,
     error::{CallError, CallErrorKind},
     forms::{FormCalls, Forms},
     http_client::Answer,
@@ -19,6 +20,7 @@ use crate::{
         era::{self, Verdict},
         outgoing::{INITIALIZED, Outgoing},
     },
+    session_health::SessionHealth,
     settings::Protocol,
 };
 
@@ -33,43 +35,45 @@ impl Session {
     /// Asks the server what it speaks and agrees on it. After `silence` a server that may be of
     /// the older era is taken to be.
     pub(super) async fn open(
-        wire: &Arc<Wire>,
+        connection: &Arc<Connection>,
         protocol: Protocol,
         silence: Duration,
     ) -> Result<Self, CallError> {
         if !protocol.may_be_modern() {
-            return Self::legacy(wire, protocol).await;
+            return Self::legacy(connection, protocol).await;
         }
         let discovered = if protocol.may_be_legacy() {
-            timeout(silence, discover(wire)).await.unwrap_or(Ok(Verdict::Legacy))
+            timeout(silence, discover(connection)).await.unwrap_or(Ok(Verdict::Legacy))
         } else {
-            discover(wire).await
+            discover(connection).await
         };
         match discovered {
-            Ok(Verdict::Modern { announces }) => Ok(Self::modern(wire, announces)),
-            Ok(Verdict::Legacy) if protocol.may_be_legacy() => Self::legacy(wire, protocol).await,
+            Ok(Verdict::Modern { announces }) => Ok(Self::modern(connection, announces)),
+            Ok(Verdict::Legacy) if protocol.may_be_legacy() => {
+                Self::legacy(connection, protocol).await
+            }
             Ok(Verdict::Legacy | Verdict::Stranger) => Err(CallError::protocol(Executed::No)),
             // Some servers let clients in that initialize, and no others.
             Err(refused) if protocol.may_be_legacy() && is_about_access(refused) => {
-                let opened = Self::legacy(wire, protocol).await;
+                let opened = Self::legacy(connection, protocol).await;
                 opened.map_err(|error| if is_about_access(error) { error } else { refused })
             }
             Err(error) => Err(error),
         }
     }
 
-    fn modern(wire: &Arc<Wire>, announces: bool) -> Self {
-        let mut headers = Wire::headers();
+    fn modern(connection: &Arc<Connection>, announces: bool) -> Self {
+        let mut headers = Connection::headers();
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
-        let listener = (announces && wire.hears.announcements)
-            .then(|| listen::start(wire, listen::SessionStream::of(Era::Modern, &headers)));
+        let listener = (announces && connection.accepted.announcements)
+            .then(|| listen::start(connection, listen::SessionStream::of(Era::Modern, &headers)));
         Self { headers, _listener: listener, ..Self::bare(Era::Modern) }
     }
 
     /// Initializes in the newest version that the server takes.
-    async fn legacy(wire: &Arc<Wire>, protocol: Protocol) -> Result<Self, CallError> {
+    async fn legacy(connection: &Arc<Connection>, protocol: Protocol) -> Result<Self, CallError> {
         for version in protocol.versions() {
-            match Self::initialize(wire, version).await {
+            match Self::initialize(connection, version).await {
                 Ok(session) => return Ok(session),
                 Err(Trouble::Call(error)) => return Err(error),
                 Err(Trouble::Status(StatusCode::BAD_REQUEST) | Trouble::Refused(_)) => {}
@@ -79,20 +83,24 @@ impl Session {
                 }
             }
         }
-        wire.caused(NO_VERSION.to_owned());
+        connection.caused(NO_VERSION.to_owned());
         Err(CallError::protocol(Executed::No))
     }
 
-    async fn initialize(wire: &Arc<Wire>, version: &'static str) -> Result<Self, Trouble> {
-        let id = wire.ids.next();
+    async fn initialize(
+        connection: &Arc<Connection>,
+        version: &'static str,
+    ) -> Result<Self, Trouble> {
+        let id = connection.ids.next();
         let era = Era::Legacy(version);
-        let capabilities = wire.hears.forms.capabilities();
+        let capabilities = connection.accepted.forms.capabilities();
         let initialize = Outgoing { capabilities, ..Outgoing::bare(Method::Initialize) };
         let body = initialize.encode(id, era)?;
-        let response = wire.post(Wire::headers(), body).await?;
-        let session_id = session_id(&response).inspect_err(|_| wire.caused(ODD_ID.to_owned()))?;
+        let response = connection.post(Connection::headers(), body).await?;
+        let session_id =
+            session_id(&response).inspect_err(|_| connection.caused(ODD_ID.to_owned()))?;
         let bare = Self::bare(era);
-        let outcome = wire.receive(response, id, &bare, &initialize).await?;
+        let outcome = connection.receive(response, id, &bare, &initialize).await?;
         let reply = outcome.map_err(Trouble::Rpc)?;
         let result = reply.members();
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
@@ -102,10 +110,10 @@ impl Session {
         if let Some(session_id) = session_id {
             headers.insert(MCP_SESSION_ID, session_id);
         }
-        wire.post(headers.clone(), INITIALIZED.to_vec()).await?;
+        connection.post(headers.clone(), INITIALIZED.to_vec()).await?;
         let era = Era::Legacy(version);
-        let announces = era::announces(&result) && wire.hears.announcements;
-        let forms = match wire.hears.forms {
+        let announces = era::announces(&result) && connection.accepted.announcements;
+        let forms = match connection.accepted.forms {
             Forms::Refuse => None,
             Forms::Defaults => Some(Arc::<FormCalls>::default()),
         };
@@ -115,29 +123,29 @@ impl Session {
         let listener = if forms.is_some() {
             // A form that comes before the listener is lost.
             let opened = stream.opened.clone();
-            let listener = listen::start(wire, stream);
+            let listener = listen::start(connection, stream);
             let _ = timeout(COURTESY, opened.cancelled()).await;
             Some(listener)
         } else {
-            announces.then(|| listen::start(wire, stream))
+            announces.then(|| listen::start(connection, stream))
         };
-        let doubt = Doubt::default();
+        let health = SessionHealth::default();
         let bare = Self::bare(era);
-        Ok(Self { headers, has_id, doubt, forms, _listener: listener, ..bare })
+        Ok(Self { headers, has_id, health, forms, _listener: listener, ..bare })
     }
 }
 
 /// Asks the question that only modern servers understand.
-async fn discover(wire: &Wire) -> Result<Verdict, CallError> {
-    let id = wire.ids.next();
+async fn discover(connection: &Connection) -> Result<Verdict, CallError> {
+    let id = connection.ids.next();
     let discover = Outgoing::bare(Method::Discover);
     let body = discover.encode(id, Era::Modern)?;
-    let mut headers = Wire::headers();
+    let mut headers = Connection::headers();
     headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
     headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Discover.as_str()));
-    let response = wire.post(headers.clone(), body).await?;
+    let response = connection.post(headers.clone(), body).await?;
     let bare = Session { headers, ..Session::bare(Era::Modern) };
-    match wire.receive(response, id, &bare, &discover).await {
+    match connection.receive(response, id, &bare, &discover).await {
         Ok(outcome) => Ok(era::discovered(&outcome)),
         Err(Trouble::Refused(error)) => Ok(era::discovered(&Err(error))),
         Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),

@@ -7,7 +7,7 @@ use portcullis_core::mcp::{Era, Method};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{LISTEN, MCP_METHOD, receive::Body, wire::Wire};
+use super::{LISTEN, MCP_METHOD, connection::Connection, receive::Body};
 use crate::{
     forms::{self, FormCalls},
     mcp::{
@@ -23,10 +23,10 @@ const BETWEEN_PIECES: Duration = Duration::from_millis(20);
 const MAX_ANNOUNCEMENT_BYTES: usize = 64 << 10;
 
 /// Listens in the background until the guard is dropped.
-pub(super) fn start(wire: &Arc<Wire>, stream: SessionStream) -> DropGuard {
-    let stop = wire.stop.child_token();
-    let listener = Listener { wire: wire.clone(), stream };
-    wire.tasks.spawn(listener.run(stop.clone()));
+pub(super) fn start(connection: &Arc<Connection>, stream: SessionStream) -> DropGuard {
+    let stop = connection.stop.child_token();
+    let listener = Listener { connection: connection.clone(), stream };
+    connection.tasks.spawn(listener.run(stop.clone()));
     stop.drop_guard()
 }
 
@@ -52,7 +52,7 @@ impl SessionStream {
 }
 
 struct Listener {
-    wire: Arc<Wire>,
+    connection: Arc<Connection>,
     stream: SessionStream,
 }
 
@@ -94,12 +94,12 @@ impl Listener {
             Era::Modern => {
                 let mut headers = headers.clone();
                 headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Listen.as_str()));
-                let Ok(body) = LISTEN.encode(self.wire.ids.next(), Era::Modern) else {
+                let Ok(body) = LISTEN.encode(self.connection.ids.next(), Era::Modern) else {
                     return Over::NotOffered;
                 };
-                self.wire.post(headers, body).await
+                self.connection.post(headers, body).await
             }
-            Era::Legacy(_) => self.wire.get(headers, None).await,
+            Era::Legacy(_) => self.connection.get(headers, None).await,
         };
         let Ok(mut response) = opened else { return Over::Ended };
         if response.status().is_server_error() {
@@ -131,7 +131,7 @@ impl Listener {
             Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
                 let calls = self.stream.forms.as_ref().map(|calls| calls.waiting());
                 if let Ok(reply) = forms::reply(&request, &calls.unwrap_or_default()) {
-                    self.wire.reply_in_background(self.stream.headers.clone(), reply);
+                    self.connection.reply_in_background(self.stream.headers.clone(), reply);
                 }
             }
             Ok(
@@ -146,7 +146,7 @@ impl Listener {
 
     fn tools_changed(&self) {
         if self.stream.announces {
-            self.wire.tools_changed();
+            self.connection.tools_changed();
         }
     }
 }

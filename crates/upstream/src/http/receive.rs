@@ -11,12 +11,11 @@ use portcullis_lanes::offload;
 
 use super::{
     cause,
+    connection::Connection,
+    large_answers::{LARGE, LargeAnswerTurn},
     session::Session,
-    turns::{LARGE, Turn},
-    wire::Wire,
 };
 use crate::{
-    doubt::Blame,
     error::{CallError, CallErrorKind},
     forms,
     http_client::Answer,
@@ -26,6 +25,7 @@ use crate::{
         scan::IdScanner,
         sse::Parser,
     },
+    session_health::Suspicion,
 };
 
 /// Failure of a request.
@@ -43,10 +43,10 @@ pub(super) enum Trouble {
 
 impl Trouble {
     /// Weight of the failure as a sign that the server does not know the session, if it is one.
-    pub(super) fn blame(&self) -> Option<Blame> {
+    pub(super) fn suspicion(&self) -> Option<Suspicion> {
         match self {
-            Self::Status(_) | Self::Refused(_) => Some(Blame::Likely),
-            Self::Rpc(error) => error.is_about_the_session().then_some(Blame::Likely),
+            Self::Status(_) | Self::Refused(_) => Some(Suspicion::Strong),
+            Self::Rpc(error) => error.is_about_the_session().then_some(Suspicion::Strong),
             Self::Call(error) => match error.kind {
                 CallErrorKind::Upstream(
                     UpstreamReason::ResponseTooLarge | UpstreamReason::Cancelled,
@@ -57,7 +57,7 @@ impl Trouble {
                 CallErrorKind::Upstream(_)
                 | CallErrorKind::Timeout { .. }
                 | CallErrorKind::AuthRequired
-                | CallErrorKind::Forbidden => Some(Blame::Perhaps),
+                | CallErrorKind::Forbidden => Some(Suspicion::Weak),
             },
         }
     }
@@ -131,7 +131,7 @@ impl Body {
     }
 }
 
-impl Wire {
+impl Connection {
     /// Reads the answer to a request, which went out as `id`.
     pub(super) async fn receive(
         &self,
@@ -217,10 +217,10 @@ impl Wire {
         while let Some(piece) = response.chunk().await.map_err(lost)? {
             let length = body.len() + piece.len();
             if length > LARGE && turn.is_none() {
-                turn = Some(self.turns.take().await);
+                turn = Some(self.large_answers.take().await);
             }
             if length > cap {
-                turn.into_iter().for_each(Turn::overflowed);
+                turn.into_iter().for_each(LargeAnswerTurn::overflowed);
                 return Err(too_large);
             }
             body.extend_from_slice(&piece);
@@ -231,7 +231,7 @@ impl Wire {
 
 /// A stream of events in which the answer to one request comes.
 struct Stream<'a> {
-    wire: &'a Wire,
+    connection: &'a Connection,
     session: &'a Session,
     id: u64,
     request: &'a Outgoing<'a>,
@@ -240,17 +240,22 @@ struct Stream<'a> {
     bytes: usize,
     server_requests: usize,
     /// Held from where it is large.
-    turn: Option<Turn<'a>>,
+    turn: Option<LargeAnswerTurn<'a>>,
 }
 
 impl<'a> Stream<'a> {
-    fn new(wire: &'a Wire, session: &'a Session, id: u64, request: &'a Outgoing<'a>) -> Self {
-        let parser = Parser::new(wire.max_response_bytes);
+    fn new(
+        connection: &'a Connection,
+        session: &'a Session,
+        id: u64,
+        request: &'a Outgoing<'a>,
+    ) -> Self {
+        let parser = Parser::new(connection.max_response_bytes);
         let events = 0;
         let bytes = 0;
         let server_requests = 0;
         let turn = None;
-        Self { wire, session, id, request, parser, events, bytes, server_requests, turn }
+        Self { connection, session, id, request, parser, events, bytes, server_requests, turn }
     }
 
     /// Reads until the answer. When a server of the older era breaks the stream off but can resume
@@ -269,7 +274,7 @@ impl<'a> Stream<'a> {
             // Nothing is read meanwhile.
             self.turn = None;
             tokio::time::sleep(self.parser.retry().unwrap_or(RESUME_AFTER)).await;
-            let resumed = self.wire.get(&self.session.headers, Some(last)).await;
+            let resumed = self.connection.get(&self.session.headers, Some(last)).await;
             response = resumed.map_err(|_| ended)?;
             if !response.status().is_success() || Body::of(&response) != Body::Events {
                 return Err(ended);
@@ -293,7 +298,7 @@ impl<'a> Stream<'a> {
             };
             self.bytes = self.bytes.saturating_add(piece.len());
             if self.bytes > LARGE && self.turn.is_none() {
-                self.turn = Some(self.wire.turns.take().await);
+                self.turn = Some(self.connection.large_answers.take().await);
             }
             if self.bytes > portcullis_lanes::LARGE {
                 offload().await;
@@ -306,11 +311,11 @@ impl<'a> Stream<'a> {
             }
             if large {
                 // Notifications are small: what outgrows the cap is the answer.
-                self.turn.take().into_iter().for_each(Turn::overflowed);
+                self.turn.take().into_iter().for_each(LargeAnswerTurn::overflowed);
                 return Err(CallError::too_large(Executed::Yes));
             }
-            if self.events > MAX_EVENTS || self.bytes > 4 * self.wire.max_response_bytes {
-                self.turn.take().into_iter().for_each(Turn::overflowed);
+            if self.events > MAX_EVENTS || self.bytes > 4 * self.connection.max_response_bytes {
+                self.turn.take().into_iter().for_each(LargeAnswerTurn::overflowed);
                 return Err(CallError::protocol(Executed::Unknown));
             }
         }
@@ -322,7 +327,7 @@ impl<'a> Stream<'a> {
         match message::parse(data) {
             Ok(Incoming::Answer { id: Some(id), outcome }) if id == self.id => Ok(Some(outcome)),
             Ok(Incoming::ToolsChanged) => {
-                self.wire.tools_changed();
+                self.connection.tools_changed();
                 Ok(None)
             }
             Ok(Incoming::Progress { token, progress }) => {
@@ -336,7 +341,7 @@ impl<'a> Stream<'a> {
                 if self.session.era != Era::Modern && self.server_requests <= MAX_SERVER_REQUESTS {
                     let call = self.request.forms.map_or(&[][..], slice::from_ref);
                     let reply = forms::reply(&request, call)?;
-                    self.wire.reply_in_background(self.session.headers.clone(), reply);
+                    self.connection.reply_in_background(self.session.headers.clone(), reply);
                 }
                 Ok(None)
             }

@@ -6,8 +6,8 @@ use http::HeaderMap;
 use portcullis_core::mcp::Era;
 use tokio_util::sync::DropGuard;
 
-use super::wire::Wire;
-use crate::{doubt::Doubt, forms::FormCalls};
+use super::connection::Connection;
+use crate::{forms::FormCalls, session_health::SessionHealth};
 
 /// Agreement with a server.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(super) struct Session {
     /// True if the server gave it an id, so that it can also forget it.
     pub(super) has_id: bool,
     /// Doubt whether the server still knows it.
-    pub(super) doubt: Doubt,
+    pub(super) health: SessionHealth,
     /// The calls that wait in it, if forms of the server are answered.
     pub(super) forms: Option<Arc<FormCalls>>,
     pub(super) _listener: Option<DropGuard>,
@@ -32,9 +32,9 @@ impl Session {
         Self {
             number: 0,
             era,
-            headers: Wire::headers(),
+            headers: Connection::headers(),
             has_id: false,
-            doubt: Doubt::default(),
+            health: SessionHealth::default(),
             forms: None,
             _listener: None,
         }

@@ -20,7 +20,7 @@ use super::{mended::mended, reply::ServerRequest};
 use crate::{
     error::{CallError, CallErrorKind},
     live::Progress,
-    said::cut,
+    server_message::cut,
 };
 
 /// Message of a server.

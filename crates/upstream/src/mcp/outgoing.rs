@@ -12,7 +12,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 
 use super::message::RpcError;
-use crate::{error::CallError, forms::FormTally, live::Live, said::ServerWords};
+use crate::{error::CallError, forms::FormTally, live::Live, server_message::ServerWords};
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]

@@ -36,12 +36,12 @@ impl Pipe {
 
     /// Asks the child whether it knows us, if there is doubt.
     pub(super) async fn knows_us(&self, launch: &Launch) -> bool {
-        if !self.doubt.is_raised() {
+        if !self.health.is_suspect() {
             return true;
         }
         let known = is_known(self, launch).await;
         if known {
-            self.doubt.settle();
+            self.health.confirm();
         }
         known
     }

@@ -27,7 +27,7 @@ impl Liveness {
     }
 
     /// A request that was sent ran out of time.
-    pub(super) fn doubt(&self) {
+    pub(super) fn health(&self) {
         self.doubted.notify_one();
     }
 
@@ -62,12 +62,12 @@ mod tests {
         liveness.answered();
         tokio::time::advance(GRACE * 9).await;
         assert!(lost.as_mut().now_or_never().is_none(), "nobody doubts a silent child");
-        liveness.doubt();
+        liveness.health();
         assert!(lost.as_mut().now_or_never().is_none());
         liveness.answered();
         tokio::time::advance(GRACE * 2).await;
         assert!(lost.as_mut().now_or_never().is_none(), "it was late");
-        liveness.doubt();
+        liveness.health();
         assert!(lost.as_mut().now_or_never().is_none());
         tokio::time::advance(GRACE * 2).await;
 

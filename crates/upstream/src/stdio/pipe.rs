@@ -31,7 +31,6 @@ use super::{
     pending::{Arrival, Pending, Size, Ticket},
 };
 use crate::{
-    doubt::Doubt,
     error::CallError,
     forms,
     ids::Ids,
@@ -40,6 +39,7 @@ use crate::{
         outgoing::{self, Outgoing},
         scan::IdScanner,
     },
+    session_health::SessionHealth,
 };
 
 /// Messages that wait to be written.
@@ -67,7 +67,7 @@ pub(super) struct Pipe {
     era: Arc<OnceLock<Era>>,
     proved: AtomicBool,
     /// Doubt whether the child still knows us, for programs behind it may have been started anew.
-    pub(super) doubt: Doubt,
+    pub(super) health: SessionHealth,
     /// Set when no more input will come, so that the child ends by itself.
     finishing: CancellationToken,
     /// Set to end the child by force.
@@ -102,7 +102,7 @@ impl Pipe {
             liveness: Arc::default(),
             era: Arc::default(),
             proved: AtomicBool::new(false),
-            doubt: Doubt::default(),
+            health: SessionHealth::default(),
             finishing: CancellationToken::new(),
             closing: closing.clone(),
             gone: CancellationToken::new(),
@@ -199,7 +199,7 @@ impl Pipe {
         let Ok(arrival) = answered.await? else {
             let executed = sending.ticket.withdraw();
             if executed != Executed::No {
-                self.liveness.doubt();
+                self.liveness.health();
             }
             return Err(CallError::timeout(after, executed));
         };

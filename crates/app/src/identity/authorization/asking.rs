@@ -59,7 +59,7 @@ pub struct Answer<'a> {
 }
 
 /// The way of a request as far as it came.
-enum Way {
+enum Progress {
     Ended(Step),
     ConsentQuestion(Box<ConsentQuestion>),
 }
@@ -82,8 +82,8 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<Step, Refusal> {
         let asked = match self.read_request(query, person, origin).await? {
-            Way::Ended(step) => return Ok(step),
-            Way::ConsentQuestion(asked) => *asked,
+            Progress::Ended(step) => return Ok(step),
+            Progress::ConsentQuestion(asked) => *asked,
         };
         let consent = self.remembered(&asked).await?;
         match consent {
@@ -109,8 +109,8 @@ impl Authorization {
         origin: &Origin,
     ) -> Result<Step, Refusal> {
         let asked = match self.read_request(query, person, origin).await? {
-            Way::Ended(step) => return Ok(step),
-            Way::ConsentQuestion(asked) => asked,
+            Progress::Ended(step) => return Ok(step),
+            Progress::ConsentQuestion(asked) => asked,
         };
         if shown_digest(&asked) != answer.shown {
             return Ok(Step::Ask(asked));
@@ -131,8 +131,8 @@ impl Authorization {
         query: &str,
         person: Option<&Arc<Person>>,
         origin: &Origin,
-    ) -> Result<Way, Refusal> {
-        let told = |error| Ok(Way::Ended(Step::Told(error)));
+    ) -> Result<Progress, Refusal> {
+        let told = |error| Ok(Progress::Ended(Step::Told(error)));
         let Some(issuer) = self.issuer() else {
             return told(OAuthError::request("clients are not authorized here"));
         };
@@ -157,21 +157,21 @@ impl Authorization {
         let terms = match request.terms(issuer, self.hosts()) {
             Ok(terms) => terms,
             Err((request, error)) => {
-                return self.back(&request, person, error).await.map(Way::Ended);
+                return self.back(&request, person, error).await.map(Progress::Ended);
             }
         };
         match person {
             None if terms.request().is_silent() => {
                 let error = OAuthError::new(OAuthErrorCode::LoginRequired, "nobody is logged in");
-                self.back(terms.request(), None, error).await.map(Way::Ended)
+                self.back(terms.request(), None, error).await.map(Progress::Ended)
             }
-            None => Ok(Way::Ended(Step::LogIn(login))),
+            None => Ok(Progress::Ended(Step::LogIn(login))),
             Some(_) if terms.request().asks_for_login() => {
-                Ok(Way::Ended(Step::StepUp(StepUp::Again, login)))
+                Ok(Progress::Ended(Step::StepUp(StepUp::Again, login)))
             }
             Some(person) => match self.asked_of(terms, person, origin).await? {
-                Way::ConsentQuestion(asked) => self.proved_enough(asked, login).await,
-                ended @ Way::Ended(_) => Ok(ended),
+                Progress::ConsentQuestion(asked) => self.proved_enough(asked, login).await,
+                ended @ Progress::Ended(_) => Ok(ended),
             },
         }
     }
@@ -181,17 +181,20 @@ impl Authorization {
         &self,
         asked: Box<ConsentQuestion>,
         path: String,
-    ) -> Result<Way, Refusal> {
+    ) -> Result<Progress, Refusal> {
         let acts_as_admin = asked.scopes().contains(Scope::Admin);
         if !acts_as_admin || self.logins.proves(asked.person(), StepUp::Admin) {
-            return Ok(Way::ConsentQuestion(asked));
+            return Ok(Progress::ConsentQuestion(asked));
         }
         if asked.request().is_silent() {
             let told = "the person has to prove more at a login";
             let error = OAuthError::new(OAuthErrorCode::LoginRequired, told);
-            return self.back(asked.request(), Some(asked.person()), error).await.map(Way::Ended);
+            return self
+                .back(asked.request(), Some(asked.person()), error)
+                .await
+                .map(Progress::Ended);
         }
-        Ok(Way::Ended(Step::StepUp(StepUp::Admin, path)))
+        Ok(Progress::Ended(Step::StepUp(StepUp::Admin, path)))
     }
 
     /// The question to a person; refused if the person has no access to the face or to any scope.
@@ -200,7 +203,7 @@ impl Authorization {
         terms: Terms,
         person: &Arc<Person>,
         origin: &Origin,
-    ) -> Result<Way, Refusal> {
+    ) -> Result<Progress, Refusal> {
         let reached = match terms.face() {
             Face::All | Face::Rest => true,
             Face::One(slug) => self
@@ -213,7 +216,7 @@ impl Authorization {
             return self.refused(terms.request(), OAuthError::target(), person, origin).await;
         }
         match terms.of_person(Arc::clone(person), person.scopes) {
-            Ok(asked) => Ok(Way::ConsentQuestion(Box::new(asked))),
+            Ok(asked) => Ok(Progress::ConsentQuestion(Box::new(asked))),
             Err((request, error)) => self.refused(&request, error, person, origin).await,
         }
     }
@@ -224,9 +227,9 @@ impl Authorization {
         error: OAuthError,
         person: &Arc<Person>,
         origin: &Origin,
-    ) -> Result<Way, Refusal> {
+    ) -> Result<Progress, Refusal> {
         self.record_denied(request, person, origin).await?;
-        self.back(request, Some(person), error).await.map(Way::Ended)
+        self.back(request, Some(person), error).await.map(Progress::Ended)
     }
 
     /// Tells an error to the client. For an address with a scheme of its own, and for a site of a client that

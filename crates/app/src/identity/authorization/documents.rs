@@ -29,7 +29,7 @@ use portcullis_upstream::{Endpoint, KeyLocation, NoClientDocument, Outbound, Set
 use tokio::sync::watch;
 
 pub(super) use self::places::Place;
-use self::places::{Party, Places, host};
+use self::places::{FetchSource, Places, host};
 use crate::{
     base::{
         Base,
@@ -85,10 +85,10 @@ pub(super) enum FetchFor {
 
 impl FetchFor {
     /// The party whose share of the places is used, if a request from `source` asks.
-    fn party(self, source: IpAddr) -> Party {
+    fn party(self, source: IpAddr) -> FetchSource {
         match self {
-            Self::Consented(org) => Party::Org(org),
-            Self::Person | Self::Stranger => Party::from(source),
+            Self::Consented(org) => FetchSource::Org(org),
+            Self::Person | Self::Stranger => FetchSource::from(source),
         }
     }
 }

@@ -13,7 +13,7 @@ use portcullis_core::{
     scim::{
         MAX_USERS, PatchRequest, ScimError, ScimRejection, ScimType, UserAttributes, UserRequest,
     },
-    trust::{JoinKey, Who},
+    trust::{JoinKey, RuleSubject},
 };
 use portcullis_store::{
     Identity, Principal, ScimUser, ScimUserChange, ScimUserFilter, ScimWritten, StoreError,
@@ -262,7 +262,9 @@ impl Provisioning {
                 JoinKey::ExternalId => attributes.external_id.as_deref(),
                 JoinKey::UserName => Some(attributes.user_name.as_str()),
             };
-            let (Some(subject), Who::User { from, .. }) = (subject, &rule.who) else { continue };
+            let (Some(subject), RuleSubject::User { from, .. }) = (subject, &rule.who) else {
+                continue;
+            };
             let claim = from.to_string();
             let identity = Identity { issuer: &rule.issuer, claim: &claim, subject };
             let principal = store.find_by_identity(org, identity).await.map_err(Refusal::from)?;

@@ -17,7 +17,7 @@
 pub(crate) mod acceptance;
 mod capacity;
 pub(crate) mod events;
-pub(crate) mod held;
+pub(crate) mod quarantined;
 pub(crate) mod recalled;
 
 pub(crate) use self::events::LeftOut;
@@ -34,7 +34,7 @@ use portcullis_store::{Pin, Pinned, StoreError, UpstreamDefinition};
 use self::{
     capacity::FittedList,
     events::{ChangedTool, RearrangedTool},
-    held::Versions,
+    quarantined::Versions,
 };
 use super::Tools;
 use crate::catalogue::provider::{Pinning, Provider};

@@ -24,7 +24,7 @@ pub struct Ask {
     /// The asker's own name for it.
     pub id: Option<String>,
     /// The principal; the caller itself if absent.
-    pub who: Option<Who>,
+    pub who: Option<SimulatedPrincipal>,
     /// The tool's id.
     pub tool: String,
     pub input: Value,
@@ -44,7 +44,7 @@ pub struct Ask {
 
 /// A principal from the log, from the org, or from imagination.
 #[derive(Debug, Clone)]
-pub struct Who {
+pub struct SimulatedPrincipal {
     pub kind: PrincipalKind,
     pub id: Option<String>,
     /// Its roles; those of the org's principal of this id when not said.
@@ -79,7 +79,7 @@ impl Ask {
     }
 
     pub(super) fn members(members: &mut Members<'_>) -> Read<Self> {
-        let mut who = members.object("principal")?.map(Who::read).transpose()?;
+        let mut who = members.object("principal")?.map(SimulatedPrincipal::read).transpose()?;
         let agent = members.object("agent")?.map(agent).transpose()?;
         if let (Some(agent), Some(who)) = (&agent, &mut who) {
             who.agent = Some(agent.clone());
@@ -143,7 +143,7 @@ fn agent(mut members: Members<'_>) -> Read<(String, String)> {
     Ok((id, kind))
 }
 
-impl Who {
+impl SimulatedPrincipal {
     pub(super) fn read(mut members: Members<'_>) -> Read<Self> {
         let id = members.text("id")?.map(str::to_owned);
         let kind = match members.choice("type", &KINDS)? {

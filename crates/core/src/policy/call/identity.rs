@@ -12,7 +12,7 @@ use cedar_policy::{
 use cedar_policy_core::ast;
 
 use crate::policy::{
-    engine::{Key, Party, PrincipalKeys},
+    engine::{Key, PrincipalKeys, RequestEntity},
     language::entity_types::{entity_types, principal_type, uid},
 };
 use crate::{authorization::ClientRef, id::PrincipalKind, principal::Caller, trust::Login};
@@ -134,7 +134,7 @@ fn authentication(identity: &Identity) -> Vec<(String, RestrictedExpression)> {
 #[derive(Debug)]
 pub struct Principal {
     identity: Identity,
-    pub(in crate::policy) party: Party,
+    pub(in crate::policy) party: RequestEntity,
     /// The principal itself and everything it is in.
     pub(in crate::policy) entities: HashSet<EntityUid>,
     pub(in crate::policy) entity: Arc<ast::Entity>,
@@ -176,7 +176,7 @@ impl Principal {
         entities.insert(principal.clone());
         Self {
             identity,
-            party: Party::new(principal),
+            party: RequestEntity::new(principal),
             entities,
             entity: Arc::new(entity.clone()),
             keys: ArcSwapOption::empty(),

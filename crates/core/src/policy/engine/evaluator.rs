@@ -16,12 +16,12 @@ use super::{Key, Plain, Slice, slice::SliceEntry, value::decimal};
 
 /// One of the entities a request names, ready to be put into requests.
 #[derive(Debug, Clone)]
-pub struct Party {
+pub struct RequestEntity {
     uid: EntityUid,
     entry: ast::EntityUIDEntry,
 }
 
-impl Party {
+impl RequestEntity {
     /// Makes the entity ready.
     #[must_use]
     pub fn new(uid: EntityUid) -> Self {
@@ -55,7 +55,7 @@ impl Situation {
     /// attributes and all its ancestors as parents, `entities` is everything else that is known. Fails when a
     /// value cannot be represented.
     pub fn new(
-        [principal, action, resource]: [&Party; 3],
+        [principal, action, resource]: [&RequestEntity; 3],
         entity: &Arc<ast::Entity>,
         entities: &Entities,
         context: Plain<'_>,

@@ -3,7 +3,7 @@
 use super::{expects, is, rule};
 use crate::{
     principal::Role,
-    trust::{Expectation, RoleMap, TrustRule, Who},
+    trust::{Expectation, RoleMap, RuleSubject, TrustRule},
 };
 
 const GITHUB: &str = "https://token.actions.githubusercontent.com";
@@ -95,7 +95,8 @@ fn other_traps_are_named() {
 fn users_by_names_that_pass_on_and_admins_by_default_are_warned_of() {
     let roles =
         |role| RoleMap::new("groups".parse().unwrap(), vec![("*".parse().unwrap(), role)]).unwrap();
-    let by = |claim: &str, role| Who::User { from: claim.parse().unwrap(), roles: roles(role) };
+    let by =
+        |claim: &str, role| RuleSubject::User { from: claim.parse().unwrap(), roles: roles(role) };
     let email = TrustRule { who: by("email", Role::Member), ..rule("x") };
     let verified = TrustRule {
         expects: expects(&[("email_verified", Expectation::Flag(true))]),

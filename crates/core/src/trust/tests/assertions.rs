@@ -8,8 +8,8 @@ use super::{
     now, recipient, rule, with,
 };
 use crate::trust::{
-    Algorithm, ClientAssertion, Jwt, KeySet, PublicKey, Rejection, RoleMap, SingleUse, Subject,
-    TrustRule, TrustRules, TrustedSubject, Who, expectation::Pattern,
+    Algorithm, ClientAssertion, Jwt, KeySet, PublicKey, Rejection, RoleMap, RuleSubject, SingleUse,
+    Subject, TrustRule, TrustRules, TrustedSubject, expectation::Pattern,
 };
 
 const CLIENT: &str = "sa_01M754BKTK9KV856N96WMEHWY9";
@@ -216,7 +216,7 @@ fn workload(rules: Vec<TrustRule>, claims: &Value) -> Result<TrustedSubject, Rej
 fn of_person(name: &str) -> TrustRule {
     let roles = vec![(Pattern::Any, crate::principal::Role::Member)];
     TrustRule {
-        who: Who::User {
+        who: RuleSubject::User {
             from: "sub".parse().unwrap(),
             roles: RoleMap::new("groups".parse().unwrap(), roles).unwrap(),
         },
@@ -248,7 +248,7 @@ fn a_workload_has_to_name_this_gateway() {
 #[test]
 fn the_id_token_of_a_person_is_no_workload() {
     let fixed = TrustRule {
-        who: Who::Fixed("usr_01M754BKTK9KV856N96WMEHWY9".parse().unwrap()),
+        who: RuleSubject::Fixed("usr_01M754BKTK9KV856N96WMEHWY9".parse().unwrap()),
         ..rule("ana")
     };
     for rule in [of_person("people"), fixed, TrustRule { id_jag: true, ..rule("jag") }] {

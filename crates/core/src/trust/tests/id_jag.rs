@@ -10,8 +10,8 @@ use super::{
 use crate::{
     principal::{Role, Scope, ScopeSet},
     trust::{
-        Algorithm, Jwt, JwtType, Rejection, RoleMap, Subject, TrustRule, TrustRules,
-        TrustedSubject, Who, expectation::Pattern,
+        Algorithm, Jwt, JwtType, Rejection, RoleMap, RuleSubject, Subject, TrustRule, TrustRules,
+        TrustedSubject, expectation::Pattern,
     },
 };
 
@@ -41,7 +41,7 @@ fn enterprise(name: &str) -> TrustRule {
     let roles = vec![("eng".parse::<Pattern>().unwrap(), Role::Member)];
     TrustRule {
         expects: expects(&[("groups", is("eng"))]),
-        who: Who::User {
+        who: RuleSubject::User {
             from: "sub".parse().unwrap(),
             roles: RoleMap::new("groups".parse().unwrap(), roles).unwrap(),
         },

@@ -12,8 +12,8 @@ use crate::{
     principal::Role,
     secret::Secret,
     trust::{
-        Algorithm, IdTokenRequest, IdentifiedPerson, Jwt, Pattern, Rejection, RoleMap, TrustRule,
-        TrustRules, Who,
+        Algorithm, IdTokenRequest, IdentifiedPerson, Jwt, Pattern, Rejection, RoleMap, RuleSubject,
+        TrustRule, TrustRules,
     },
 };
 
@@ -26,7 +26,7 @@ fn people(name: &str) -> TrustRule {
     let roles = RoleMap::new("groups".parse().unwrap(), vec![(Pattern::Any, Role::Member)]);
     TrustRule {
         audience: CLIENT.to_owned(),
-        who: Who::User { from: "sub".parse().unwrap(), roles: roles.unwrap() },
+        who: RuleSubject::User { from: "sub".parse().unwrap(), roles: roles.unwrap() },
         ..rule(name)
     }
 }

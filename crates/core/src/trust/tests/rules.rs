@@ -12,7 +12,8 @@ use crate::{
     principal::Role,
     trust::{
         ClaimPath, CredentialCheck, Expectation, Expectations, MaxTtl, Pattern, PatternError,
-        Rejection, RoleMap, RoleMapError, Subject, TrustRule, TrustRules, TrustRulesError, Who,
+        Rejection, RoleMap, RoleMapError, RuleSubject, Subject, TrustRule, TrustRules,
+        TrustRulesError,
     },
 };
 
@@ -36,7 +37,10 @@ fn roles(entries: &[(&str, Role)]) -> RoleMap {
 }
 
 fn user_rule(from: &str, entries: &[(&str, Role)]) -> TrustRule {
-    TrustRule { who: Who::User { from: from.parse().unwrap(), roles: roles(entries) }, ..rule("a") }
+    TrustRule {
+        who: RuleSubject::User { from: from.parse().unwrap(), roles: roles(entries) },
+        ..rule("a")
+    }
 }
 
 #[test]

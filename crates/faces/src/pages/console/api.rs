@@ -9,7 +9,7 @@ use axum::{
 use portcullis_core::principal::Scope;
 use serde_json::Value;
 
-use super::{guest::Guest, json::Json, table::Filters};
+use super::{json::Json, signed_in::Guest, table::Filters};
 use crate::exchange::{Content, HandlerResult, NoQuery, Outcome, RequestBody, WithQuery};
 
 /// The answer of an operation.

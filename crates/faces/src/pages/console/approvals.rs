@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::{
     PageResult,
     api::Problem,
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
+    signed_in::{Frame, Guest, GuestForm},
     table::{Filters, more},
 };
 use crate::{

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     api::Problem,
-    guest::{Frame, Guest},
     json::Json,
     render,
+    signed_in::{Frame, Guest},
 };
 use crate::{exchange::Outcome, pages::form::Form, v1};
 

@@ -11,9 +11,9 @@ use portcullis_core::principal::Scope;
 use super::{
     PageResult,
     api::Problem,
-    guest::{Frame, Guest},
     json::Json,
     render,
+    signed_in::{Frame, Guest},
     stages::{self, FoundPlaces, Stage},
     table::{Filters, more},
     trial::escaped,

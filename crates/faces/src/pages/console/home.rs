@@ -9,10 +9,10 @@ use portcullis_core::principal::Scope;
 
 use super::{
     api::Problem,
-    guest::{Frame, Guest},
     json::Json,
     plot::{DECISIONS, FINDINGS, LATENCIES, Plot, Sparkline},
     render,
+    signed_in::{Frame, Guest},
     table::Filters,
 };
 use crate::{

@@ -5,10 +5,10 @@ use axum::{http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
 use super::{
-    guest::{Frame, Guest},
     json::Json,
     plot::{DECISIONS, Plot},
     render,
+    signed_in::{Frame, Guest},
 };
 use crate::v1;
 

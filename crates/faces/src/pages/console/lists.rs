@@ -7,9 +7,9 @@ use portcullis_core::principal::Scope;
 use super::{
     PageResult,
     api::ApiReply,
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
+    signed_in::{Frame, Guest, GuestForm},
     table::{
         Action, Column, Filters,
         Look::{self, Badge, Code, Named, Text, Time},

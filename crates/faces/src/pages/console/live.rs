@@ -21,7 +21,7 @@ use portcullis_core::{
 };
 use tokio::time::Instant;
 
-use super::{api::Problem, guest::Guest, json::Json, table::Filters};
+use super::{api::Problem, json::Json, signed_in::Guest, table::Filters};
 use crate::{
     exchange::{Outcome, sse},
     gateway::{

@@ -11,9 +11,9 @@ use serde_json::{Map, Value, json};
 
 use super::{
     api::{ApiReply, Problem},
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     render, see_other,
+    signed_in::{Frame, Guest, GuestForm},
     table::Filters,
 };
 use crate::{

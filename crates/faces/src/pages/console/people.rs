@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     PageResult,
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     lists::act,
     render,
+    signed_in::{Frame, Guest, GuestForm},
     table::{Filters, more},
 };
 use crate::{exchange::Segment, pages::form::Form, v1};

@@ -6,9 +6,9 @@ use portcullis_core::principal::Scope;
 
 use super::{
     PageResult,
-    guest::{Frame, Guest},
     json::Json,
     render,
+    signed_in::{Frame, Guest},
     table::{Filters, more},
 };
 use crate::{exchange::Segment, v1};

@@ -8,10 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{
     PageResult,
     api::{ApiReply, Problem},
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     lists::act,
     render, see_other,
+    signed_in::{Frame, Guest, GuestForm},
     table::{Filters, more},
     tools,
 };

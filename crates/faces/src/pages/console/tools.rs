@@ -7,12 +7,12 @@ use portcullis_core::principal::Scope;
 use super::{
     PageResult,
     api::Problem,
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     plot::Sparkline,
     render,
     schema::{self, SchemaRow},
     schema_form::{self, Kind, Part},
+    signed_in::{Frame, Guest, GuestForm},
     table::{Filters, more},
     trial::Trial,
 };

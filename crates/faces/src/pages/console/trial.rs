@@ -6,7 +6,7 @@ use portcullis_app::{Conversation, Invocation, View, tool_named};
 use portcullis_core::hidden::is_hidden;
 use serde_json::Value;
 
-use super::{api::Problem, guest::Guest, json::Json, schema_form};
+use super::{api::Problem, json::Json, schema_form, signed_in::Guest};
 use crate::{
     exchange::{Outcome, body},
     pages::form::Form,

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::{
     PageResult,
     api::Problem,
-    guest::{Frame, Guest, GuestForm},
     json::Json,
     render,
+    signed_in::{Frame, Guest, GuestForm},
     table::Filters,
 };
 use crate::{pages::form::Form, v1};

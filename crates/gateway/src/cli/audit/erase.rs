@@ -7,7 +7,7 @@ use portcullis_store::Selection;
 use serde_json::json;
 
 use super::{Failure, moment};
-use crate::{boot::Office, cli::installation::Installation};
+use crate::{boot::OfflineNode, cli::installation::Installation};
 
 #[derive(Args)]
 pub(in super::super) struct Erase {
@@ -39,11 +39,11 @@ pub(in super::super) struct Erase {
 impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
-        let erase = async |office: &Office| {
-            let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            let actor = super::actor(office, org, actor.as_deref()).await?;
+        let erase = async |node: &OfflineNode| {
+            let org = node.shell.org_or_only(org.as_deref()).await?.id;
+            let actor = super::actor(node, org, actor.as_deref()).await?;
             let selection = Selection { event, actor, from, to };
-            Ok(office.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
+            Ok(node.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };
         let erased = installation.with_office(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::filters::Filters;
 use crate::{
-    boot::Office,
+    boot::OfflineNode,
     cli::{
         installation::Installation,
         output::Failure,
@@ -82,15 +82,14 @@ impl Export {
             return tell(&installation, output.as_deref(), written);
         }
         let config = installation.config()?;
-        let export = async |office: &Office| {
-            let org = office.shell.org_or_only(self.org.as_deref()).await?;
-            ask.filters = self.filters.into_parameters(office, org.id).await?;
-            let request = ask.read(office.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
+        let export = async |node: &OfflineNode| {
+            let org = node.shell.org_or_only(self.org.as_deref()).await?;
+            ask.filters = self.filters.into_parameters(node, org.id).await?;
+            let request = ask.read(node.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Destination::begin(output.as_deref())?;
-            let identity = office.log_identity(&config).await?;
+            let identity = node.log_identity(&config).await?;
             let mut bar = Bar::new();
-            let written =
-                office.shell.export(&org, identity, &request, place.out()?, &mut bar).await;
+            let written = node.shell.export(&org, identity, &request, place.out()?, &mut bar).await;
             bar.clear();
             let written = written.inspect_err(|_| place.give_up())?;
             place.finish()?;

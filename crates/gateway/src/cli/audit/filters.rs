@@ -5,7 +5,7 @@ use portcullis_app::{ShellError, audit::filters::Given};
 use portcullis_core::id::{OrgId, PrincipalId, TokenId};
 
 use crate::{
-    boot::Office,
+    boot::OfflineNode,
     cli::{output::Failure, remote::RemoteGateway},
 };
 
@@ -42,12 +42,12 @@ impl Filters {
     /// The filters by the names of the API.
     pub(super) async fn into_parameters(
         mut self,
-        office: &Office,
+        node: &OfflineNode,
         org: OrgId,
     ) -> Result<Given, ShellError> {
         let is_name = |it: &&str| !it.trim().is_empty() && it.parse::<TokenId>().is_err();
         if let Some(named) = self.actor.as_deref().filter(is_name) {
-            let actor = super::actor(office, org, Some(named)).await?;
+            let actor = super::actor(node, org, Some(named)).await?;
             self.actor = actor.map(|id| id.to_string());
         }
         Ok(self.parameters().collect())

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, moment};
 use crate::{
-    boot::Office,
+    boot::OfflineNode,
     cli::{installation::Installation, of_org::OfOrg, remote::body},
 };
 
@@ -61,8 +61,8 @@ impl Holds {
             Self::List { of } => {
                 let holds = of.act(
                     async |gateway| gateway.list("/v1/audit/holds", &[]).await,
-                    async |office, org| {
-                        Ok(office.shell.holds(org.id).await?.iter().map(hold_record).collect())
+                    async |node, org| {
+                        Ok(node.shell.holds(org.id).await?.iter().map(hold_record).collect())
                     },
                 );
                 let columns = ["id", "reason", "actor", "from", "to", "created_at", "released_at"];
@@ -73,7 +73,7 @@ impl Holds {
                     async |gateway| {
                         gateway.delete(&format!("/v1/audit/holds/{hold}")).await.map(drop)
                     },
-                    async |office, org| Ok(office.shell.lift_hold(org.id, hold).await?),
+                    async |node, org| Ok(node.shell.lift_hold(org.id, hold).await?),
                 );
                 lifted.await?;
                 let text = format!("lifted the hold {hold}");
@@ -97,10 +97,10 @@ impl Add {
             let request = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
             gateway.post("/v1/audit/holds", &body(request)).await?
         } else {
-            let lay = async |office: &Office, Org { id: org, .. }: Org| {
-                let actor = super::actor(office, org, actor.as_deref()).await?;
+            let lay = async |node: &OfflineNode, Org { id: org, .. }: Org| {
+                let actor = super::actor(node, org, actor.as_deref()).await?;
                 let hold = HoldRequest { org, reason, actor, from, to };
-                Ok(hold_record(&office.shell.lay_hold(hold).await?))
+                Ok(hold_record(&node.shell.lay_hold(hold).await?))
             };
             of.here(lay).await?
         };

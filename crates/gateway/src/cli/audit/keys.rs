@@ -8,7 +8,7 @@ use portcullis_core::{audit::keyring::Keyring, clock::Timestamp, id::OrgId};
 use serde_json::{Value, json};
 
 use crate::{
-    boot::{Office, log_keys},
+    boot::{OfflineNode, log_keys},
     cli::{installation::Installation, output::Failure},
     config::{Config, KeySource},
 };
@@ -44,8 +44,8 @@ impl AuditKeys {
                 keys.show(&config, &ring).await
             }
             Self::Rotate(keys) => {
-                let change = |ring: &Keyring, office: &Office| {
-                    let shell = &office.shell;
+                let change = |ring: &Keyring, node: &OfflineNode| {
+                    let shell = &node.shell;
                     Ok(ring.rotated(&*shell.random, shell.clock.now()))
                 };
                 keys.change(change).await
@@ -83,26 +83,26 @@ fn file(config: &Config) -> Result<PathBuf, Failure> {
 
 /// The org of this id or name; all orgs when none is named.
 async fn orgs(config: &Config, named: Option<&str>) -> Result<Vec<OrgId>, Failure> {
-    let office = Office::open(config).await?;
+    let node = OfflineNode::open(config).await?;
     let found = match named {
-        Some(named) => office.shell.org(named).await.map(|org| vec![org]),
-        None => office.shell.store.list_orgs().await.map_err(Into::into),
+        Some(named) => node.shell.org(named).await.map(|org| vec![org]),
+        None => node.shell.store.list_orgs().await.map_err(Into::into),
     };
-    office.close().await;
+    node.close().await;
     Ok(found?.into_iter().map(|org| org.id).collect())
 }
 
 impl Keys {
     async fn change(
         &self,
-        change: impl FnOnce(&Keyring, &Office) -> Result<Keyring, Failure>,
+        change: impl FnOnce(&Keyring, &OfflineNode) -> Result<Keyring, Failure>,
     ) -> Result<(), Failure> {
         let config = self.installation.config()?;
         let file = file(&config)?;
         let ring = present(&config)?;
-        let office = Office::open(&config).await?;
-        let changed = change(&ring, &office);
-        office.close().await;
+        let node = OfflineNode::open(&config).await?;
+        let changed = change(&ring, &node);
+        node.close().await;
         let changed = changed?;
         log_keys::replace(&file, &changed)
             .map_err(|error| format!("`{}`: {error}", file.display()))?;

@@ -18,9 +18,9 @@ impl Show {
         let Self { event, of } = self;
         let found = of.act(
             async |gateway| gateway.get(&format!("/v1/audit/events/{event}")).await,
-            async |office, org| {
-                let identity = office.log_identity(&of.installation.config()?).await?;
-                Ok(office.shell.log_event(&org, identity, event).await?)
+            async |node, org| {
+                let identity = node.log_identity(&of.installation.config()?).await?;
+                Ok(node.shell.log_event(&org, identity, event).await?)
             },
         );
         of.installation.output().members(&found.await?)

@@ -48,19 +48,19 @@ impl Tail {
             };
         }
         let config = self.installation.config()?;
-        let office = self.installation.office().await?;
+        let node = self.installation.node().await?;
         let output = self.installation.output();
         let json = self.installation.json;
         let following = async || -> Result<(), Failure> {
-            let org = office.shell.org_or_only(self.org.as_deref()).await?;
-            let given = self.filters.into_parameters(&office, org.id).await?;
+            let org = node.shell.org_or_only(self.org.as_deref()).await?;
+            let given = self.filters.into_parameters(&node, org.id).await?;
             let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
-            let identity = office.log_identity(&config).await?;
-            let mut tail = office.shell.log_end(&org, identity, &filter, self.lines).await?;
+            let identity = node.log_identity(&config).await?;
+            let mut tail = node.shell.log_end(&org, identity, &filter, self.lines).await?;
             while print(output, json, &tail.events)? && self.follow {
                 tokio::time::sleep(LOOK).await;
                 let host = config.server.public_host.as_str();
-                tail = office.shell.log_after(&org, host, &filter, tail.reached).await?;
+                tail = node.shell.log_after(&org, host, &filter, tail.reached).await?;
             }
             Ok(())
         };
@@ -68,7 +68,7 @@ impl Tail {
             ended = following() => ended,
             _ = tokio::signal::ctrl_c() => Ok(()),
         };
-        office.close().await;
+        node.close().await;
         ended
     }
 }

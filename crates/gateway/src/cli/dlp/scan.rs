@@ -29,8 +29,8 @@ pub(in crate::cli) struct Scan {
     #[arg(long, value_enum, default_value_t = Form::Auto)]
     format: Form,
     /// Direction of the value, and so the default actions to show
-    #[arg(long, value_enum, default_value_t = Way::Output)]
-    direction: Way,
+    #[arg(long, value_enum, default_value_t = ScanDirection::Output)]
+    direction: ScanDirection,
     /// The tool whose exceptions hold, such as `github:list_repos`
     #[arg(long)]
     tool: Option<String>,
@@ -40,16 +40,16 @@ pub(in crate::cli) struct Scan {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Way {
+enum ScanDirection {
     Input,
     Output,
 }
 
-impl From<Way> for Direction {
-    fn from(way: Way) -> Self {
+impl From<ScanDirection> for Direction {
+    fn from(way: ScanDirection) -> Self {
         match way {
-            Way::Input => Self::Input,
-            Way::Output => Self::Output,
+            ScanDirection::Input => Self::Input,
+            ScanDirection::Output => Self::Output,
         }
     }
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{Desk, Failure, compare::last_in_force, load};
 use crate::{
-    boot::{self, Office},
+    boot::{self, OfflineNode},
     cli::output::visible,
     config::Config,
 };
@@ -36,9 +36,9 @@ impl Explain {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { event: id, org, desk } = self;
         let config = desk.config()?;
-        let find = async |office: &Office| {
-            let org = office.shell.org_or_only(org.as_deref()).await?.id;
-            Ok(office.shell.stored_event(org, id).await?)
+        let find = async |node: &OfflineNode| {
+            let org = node.shell.org_or_only(org.as_deref()).await?.id;
+            Ok(node.shell.stored_event(org, id).await?)
         };
         let event = desk.installation.with_office(find).await?;
         let bench = desk.bench(&config).await?;

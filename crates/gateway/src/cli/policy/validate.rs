@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{Desk, Failure, line_of, read};
-use crate::{boot::Office, config::Config};
+use crate::{boot::OfflineNode, config::Config};
 
 #[derive(Args)]
 pub(in crate::cli) struct Validate {
@@ -89,8 +89,8 @@ async fn of_database<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<
     if set.records().iter().all(needs_none) {
         return Ok(found);
     }
-    let Some(office) = Office::present(config).await? else { return Ok(found) };
-    let store = &office.shell.store;
+    let Some(node) = OfflineNode::present(config).await? else { return Ok(found) };
+    let store = &node.shell.store;
     for org in store.list_orgs().await? {
         for record in set.records() {
             for misnamed in set.misnamed(&record.id) {
@@ -107,7 +107,7 @@ async fn of_database<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<
     }
     let unknown = unknown_approvers(set, config, store).await?;
     found.0.extend(unknown.into_iter().map(|(record, text)| Warning { record, text }));
-    office.close().await;
+    node.close().await;
     Ok(found)
 }
 

@@ -19,7 +19,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    boot::{Node, Standing, SystemClock, SystemRandom},
+    boot::{Mode, Node, SystemClock, SystemRandom},
     cli::{
         installation::Installation,
         output::{Failure, visible},
@@ -58,7 +58,7 @@ impl Test {
         if !input.root().is_object() {
             return Err("`--input` has to be a JSON object".into());
         }
-        let node = Node::assemble(&config, Fallback::Nothing, Standing::Looking).await?;
+        let node = Node::assemble(&config, Fallback::Nothing, Mode::Check).await?;
         let patience = config.server.command_patience();
         self.installation.output().note(&format!(
             "asking `{}` for its tools, for at most {} s (`server.provider_patience_seconds`)",

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use super::{
     GatewayOptions,
     callback::Callback,
-    kept::{KeptLogin, LoginFile},
+    logins::{KeptLogin, LoginFile},
     scopes,
 };
 use crate::{

@@ -7,8 +7,8 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
     trust::{
-        Jwt, JwtType, Recipient, Rejection, RuleReport, Subject, TrustRule, TrustRules,
-        TrustedSubject, Verified, Who,
+        Jwt, JwtType, Recipient, Rejection, RuleReport, RuleSubject, Subject, TrustRule,
+        TrustRules, TrustedSubject, Verified,
     },
 };
 use serde_json::{Map, Value, json};
@@ -185,8 +185,10 @@ fn refuse<T>(rejection: &Rejection) -> Result<T, Refused> {
 fn asked_by(rule: &TrustRule) -> Vec<String> {
     let mut asked: Vec<String> = rule.expects.iter().map(|(claim, _)| claim.to_string()).collect();
     match &rule.who {
-        Who::Fixed(_) => {}
-        Who::User { from, roles } => asked.extend([from.to_string(), roles.claim().to_string()]),
+        RuleSubject::Fixed(_) => {}
+        RuleSubject::User { from, roles } => {
+            asked.extend([from.to_string(), roles.claim().to_string()])
+        }
     }
     asked
 }

@@ -164,7 +164,7 @@ fn what_is_left_out_has_the_documented_default() {
     assert_eq!((service.max_ttl.seconds(), user.max_ttl.seconds()), (900, 43_200));
     assert_eq!((service.scopes, service.single_use), (ScopeSet::ALL, false));
     assert!(service.delegation.is_empty());
-    let Who::User { roles, .. } = &user.who else { panic!("a user") };
+    let RuleSubject::User { roles, .. } = &user.who else { panic!("a user") };
     assert_eq!(roles.claim().as_str(), "groups");
 }
 

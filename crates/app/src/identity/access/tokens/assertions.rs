@@ -17,7 +17,7 @@ use portcullis_store::{Principal, PrincipalKey};
 
 use super::{
     Rejected,
-    credentials::{Credentials, KnownPrincipal, Party, Proof},
+    credentials::{Credentials, KnownPrincipal, Proof, ProvenIdentity},
 };
 use crate::{
     base::tenants::{Account, sources::LookUp},
@@ -58,7 +58,7 @@ impl Access {
         assertion: &str,
         client: Option<&str>,
         origin: &Origin,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(Refusal::InvalidCredential { check: CredentialCheck::Trust }.into());
         }
@@ -84,7 +84,7 @@ impl Access {
         self: &Arc<Self>,
         assertion: &str,
         origin: &Origin,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         let refused = |check| Refusal::InvalidCredential { check };
         if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(refused(CredentialCheck::Signature).into());
@@ -114,12 +114,12 @@ impl Access {
         if !self.base.store.use_assertion(record_of(&once)).await? {
             return Err(of_account(&principal, refused(CredentialCheck::Replay)));
         }
-        Ok(Party {
+        Ok(ProvenIdentity {
             org_id: org.id,
             account: Account { tenant: self.quotas.tenants.tenant(org.id), plan: org.plan },
             scopes: principal.role.scopes(),
             life: AccessLife::of_login(id.kind(), None),
-            who: KnownPrincipal::There(id, principal.name),
+            who: KnownPrincipal::Existing(id, principal.name),
             proof: Proof::Key(thumbprint),
             granted: None,
         })
@@ -159,7 +159,7 @@ impl Credentials {
     #[must_use]
     pub fn as_client(&self) -> ClientRef {
         let (id, name) = match &self.subject.who {
-            KnownPrincipal::There(id, name) => (id.to_string(), name.clone()),
+            KnownPrincipal::Existing(id, name) => (id.to_string(), name.clone()),
             KnownPrincipal::Login { user, .. } => (String::new(), user.name.clone()),
         };
         ClientRef { id, kind: ClientKind::Declared, name }
@@ -168,7 +168,7 @@ impl Credentials {
     /// The same credentials for a token of a client.
     #[must_use]
     pub fn granted_to(self, granted: ClientGrant) -> Self {
-        let subject = Party { granted: Some(granted), ..self.subject };
+        let subject = ProvenIdentity { granted: Some(granted), ..self.subject };
         Self { subject, ..self }
     }
 }

@@ -16,7 +16,7 @@ use portcullis_store::{AuthorizationCode, KnownToken, Org, Principal, TokenRecor
 
 use super::{
     events::TokenEvent,
-    exchange::{Granted, RestsOn},
+    exchange::{Granted, TokenBasis},
 };
 use crate::{
     identity::access::{Access, proofs::ProvedKey},
@@ -106,7 +106,7 @@ impl Access {
         }
         let refresh_ends_at = refresh_record.expires_at;
         let refresh = (refresh, refresh_record);
-        let rests_on = RestsOn {
+        let rests_on = TokenBasis {
             login: code.login.as_ref(),
             client: Some(&code.granted),
             code: Some(&code.hash),

@@ -59,13 +59,13 @@ pub struct Presented {
 /// Credentials that were found good: whose the new token will be, and who acts through it.
 #[derive(Debug)]
 pub struct Credentials {
-    pub(super) subject: Party,
-    pub(super) actor: Option<Party>,
+    pub(super) subject: ProvenIdentity,
+    pub(super) actor: Option<ProvenIdentity>,
 }
 
 /// Party that has proved its identity.
 #[derive(Debug)]
-pub(super) struct Party {
+pub(super) struct ProvenIdentity {
     pub(super) org_id: OrgId,
     pub(super) account: Account,
     pub(super) who: KnownPrincipal,
@@ -80,7 +80,7 @@ pub(super) struct Party {
 /// A principal that is there, or a user whose first login this is.
 #[derive(Debug)]
 pub(super) enum KnownPrincipal {
-    There(PrincipalId, String),
+    Existing(PrincipalId, String),
     Login { user: TrustedUser, known: KnownUser },
 }
 
@@ -89,7 +89,7 @@ pub(super) enum KnownPrincipal {
 pub(super) enum KnownUser {
     /// A principal that this login makes.
     New,
-    There(Box<Principal>),
+    Existing(Box<Principal>),
     /// An identity provider keeps it over SCIM; from this login on it is known by its subject.
     Provisioned(Box<ScimUser>),
 }
@@ -98,7 +98,7 @@ impl KnownUser {
     pub(super) fn principal(&self) -> Option<&Principal> {
         match self {
             Self::New => None,
-            Self::There(principal) => Some(principal),
+            Self::Existing(principal) => Some(principal),
             Self::Provisioned(person) => Some(&person.principal),
         }
     }
@@ -113,7 +113,7 @@ pub(super) enum Proof {
     Token(Arc<Session>),
 }
 
-impl Party {
+impl ProvenIdentity {
     /// `None` when the rule names a principal that does not exist.
     fn new(trusted: TrustedSubject, known: KnownUser, account: Account) -> Option<Self> {
         let (role, kind) = match (&trusted.who, known.principal()) {
@@ -124,7 +124,7 @@ impl Party {
         };
         let who = match (&trusted.who, known) {
             (Subject::User(user), known) => KnownPrincipal::Login { user: user.clone(), known },
-            (Subject::Fixed(id), known) => KnownPrincipal::There(
+            (Subject::Fixed(id), known) => KnownPrincipal::Existing(
                 *id,
                 known.principal().map(|principal| principal.name.clone()).unwrap_or_default(),
             ),
@@ -143,7 +143,7 @@ impl Party {
     /// The principal, unless it has still to be made.
     pub(super) fn id(&self) -> Option<PrincipalId> {
         match &self.who {
-            KnownPrincipal::There(id, _) => Some(*id),
+            KnownPrincipal::Existing(id, _) => Some(*id),
             KnownPrincipal::Login { known, .. } => known.principal().map(|principal| principal.id),
         }
     }
@@ -182,7 +182,7 @@ impl Party {
     }
 }
 
-impl Party {
+impl ProvenIdentity {
     /// The party as an actor that comes without a token.
     fn anew(&self, auth: Auth) -> Actor {
         Actor {
@@ -253,9 +253,9 @@ impl Access {
         self: &Arc<Self>,
         credential: &Secret,
         possession: Possession<'_>,
-        subject: &Party,
+        subject: &ProvenIdentity,
         origin: &Origin,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         let actor = self.party(credential, possession, Some(subject.org_id), origin).await?;
         if actor.org_id != subject.org_id {
             let message = "The Bearer and the subject belong to different orgs.";
@@ -270,7 +270,7 @@ impl Access {
         possession: Possession<'_>,
         org: Option<OrgId>,
         origin: &Origin,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         let text = credential.expose();
         match Token::parse(text) {
             Ok(token) if token.kind() == TokenKind::Refresh => {
@@ -292,7 +292,7 @@ impl Access {
         jwt: &str,
         org: Option<OrgId>,
         origin: &Origin,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
         if !self.quotas.may_look_up(LookUp::Assertion, origin) {
             return Err(untrusted.into());
@@ -307,7 +307,7 @@ impl Access {
     pub(super) async fn party_of(
         self: &Arc<Self>,
         trusted: TrustedSubject,
-    ) -> Result<Party, Rejected> {
+    ) -> Result<ProvenIdentity, Rejected> {
         let untrusted = Refusal::InvalidCredential { check: CredentialCheck::Trust };
         let org_id = trusted.org();
         let org = self.base.store.find_org(org_id).await?;
@@ -321,7 +321,7 @@ impl Access {
             return Err(Rejected::of_jwt(&trusted, known.principal(), untrusted));
         }
         let account = Account { tenant: self.quotas.tenants.tenant(org_id), plan: org.plan };
-        Party::new(trusted, known, account).ok_or(untrusted.into())
+        ProvenIdentity::new(trusted, known, account).ok_or(untrusted.into())
     }
 
     /// A JWT that maps to no principal. If its issuer did sign it, and lets into one org only, that
@@ -371,7 +371,7 @@ impl Access {
             Subject::User(user) => store.find_by_identity(org, identity(user)).await?,
         };
         match (found, &trusted.who, trusted.rule.scim) {
-            (Some(found), _, _) => Ok(KnownUser::There(Box::new(found))),
+            (Some(found), _, _) => Ok(KnownUser::Existing(Box::new(found))),
             (None, Subject::User(user), Some(join)) => {
                 let kept = store.find_scim_user_by(org, join.key, &user.subject).await?;
                 let kept = kept.filter(|kept| join.takes(kept.pushed_by));
@@ -382,7 +382,7 @@ impl Access {
     }
 }
 
-impl From<Arc<Session>> for Party {
+impl From<Arc<Session>> for ProvenIdentity {
     fn from(session: Arc<Session>) -> Self {
         let caller = &session.caller;
         let life = if session.exchange_only {
@@ -393,7 +393,7 @@ impl From<Arc<Session>> for Party {
         Self {
             org_id: caller.org_id,
             account: session.account(),
-            who: KnownPrincipal::There(caller.principal_id, caller.principal_name.clone()),
+            who: KnownPrincipal::Existing(caller.principal_id, caller.principal_name.clone()),
             scopes: caller.scopes,
             life,
             proof: Proof::Token(session),

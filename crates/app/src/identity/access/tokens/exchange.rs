@@ -20,7 +20,7 @@ use portcullis_store::{
 };
 
 use super::{
-    credentials::{Credentials, Party, Proof},
+    credentials::{Credentials, Proof, ProvenIdentity},
     events::TokenEvent,
 };
 use crate::{
@@ -57,7 +57,7 @@ pub struct Granted {
 }
 
 /// Grounds of new tokens besides the tokens that they are made from.
-pub(super) struct RestsOn<'a> {
+pub(super) struct TokenBasis<'a> {
     pub(super) login: Option<&'a LoginRecord>,
     pub(super) client: Option<&'a ClientGrant>,
     /// Hash of the authorization code that they are given for.
@@ -66,7 +66,7 @@ pub(super) struct RestsOn<'a> {
 }
 
 /// Subject and actor after all that can be said of them together was said.
-struct Agreed {
+struct ExchangeTerms {
     principal: (PrincipalId, String),
     lineage: Lineage,
     life: AccessLife,
@@ -85,10 +85,12 @@ impl Access {
     ) -> Result<Granted, Refusal> {
         let this = Arc::clone(self);
         let from = origin.clone();
-        self.base.uncancelled(async move { this.give(&credentials, request, &from).await }).await?
+        self.base
+            .uncancelled(async move { this.issue_token(&credentials, request, &from).await })
+            .await?
     }
 
-    async fn give(
+    async fn issue_token(
         &self,
         credentials: &Credentials,
         request: ExchangeRequest,
@@ -96,20 +98,23 @@ impl Access {
     ) -> Result<Granted, Refusal> {
         let Credentials { subject, actor } = credentials;
         let scopes = choose_scopes(request.scope, ceiling(subject, actor.as_ref()))?;
-        let agreed = self.agree(subject, actor.as_ref(), origin).await?;
+        let terms = self.combine_parties(subject, actor.as_ref(), origin).await?;
         let now = self.base.clock.now();
-        let expires_at = agreed.life.ends_at(now, request.expires_in);
+        let expires_at = terms.life.ends_at(now, request.expires_in);
         let access =
-            Token::generate(TokenKind::of_principal(agreed.principal.0.kind()), &*self.base.random);
+            Token::generate(TokenKind::of_principal(terms.principal.0.kind()), &*self.base.random);
         let record = TokenRecord {
             id: TokenId::new(self.base.ids()),
             kind: access.kind(),
             org_id: subject.org_id,
-            principal_id: agreed.principal.0,
-            via: agreed.lineage.via(),
+            principal_id: terms.principal.0,
+            via: terms.lineage.via(),
             grant_id: GrantId::new(self.base.ids()),
             parent_id: subject.session().and_then(|session| session.caller.token_id),
-            via_token_id: actor.as_ref().and_then(Party::session).and_then(|s| s.caller.token_id),
+            via_token_id: actor
+                .as_ref()
+                .and_then(ProvenIdentity::session)
+                .and_then(|s| s.caller.token_id),
             scopes,
             // It goes into every event of the token: no place for what DLP would not let out.
             label: request.label.map(|label| self.screening.recordable(&label)),
@@ -118,20 +123,20 @@ impl Access {
             expires_at,
             revoked_at: None,
             last_used_at: None,
-            allowed_cidrs: agreed.allowed_from,
+            allowed_cidrs: terms.allowed_from,
             exchange_only: false,
-            lineage: agreed.lineage,
+            lineage: terms.lineage,
             dpop_jkt: request.key.as_ref().map(|proved| proved.key),
         };
         self.use_proof(request.key.as_ref()).await?;
         let refresh = self.first_refresh(credentials, &record);
-        let actor = owner_of(&record, agreed.client.as_ref(), subject);
+        let actor = owner_of(&record, terms.client.as_ref(), subject);
         let login = login(subject, now);
-        let rests_on = RestsOn {
+        let rests_on = TokenBasis {
             login: login.as_ref(),
-            client: agreed.client.as_ref(),
+            client: terms.client.as_ref(),
             code: None,
-            assertions: &agreed.assertions,
+            assertions: &terms.assertions,
         };
         let issued = self.issue(&access, &record, refresh.as_ref(), rests_on).await;
         issued.inspect_err(|refusal| {
@@ -141,7 +146,7 @@ impl Access {
                 self.audit.note_refused(kind, org, actor.clone(), refusal, origin);
             }
         })?;
-        self.audit.record(self.issued_event(&record, actor, &agreed.principal.1, origin)).await?;
+        self.audit.record(self.issued_event(&record, actor, &terms.principal.1, origin)).await?;
         let refresh = refresh.map(|(token, refresh)| (token, refresh.expires_at));
         Ok(Granted { access, refresh, scopes: record.scopes, record, now })
     }
@@ -175,7 +180,7 @@ impl Access {
         access: &Token,
         record: &TokenRecord,
         refresh: Option<&(Token, TokenRecord)>,
-        rests_on: RestsOn<'_>,
+        rests_on: TokenBasis<'_>,
     ) -> Result<(), Refusal> {
         let refresh_hash = refresh.map(|(token, _)| token.hash());
         let refresh = refresh.zip(refresh_hash.as_ref()).map(|((_, refresh), hash)| NewRefresh {
@@ -185,7 +190,7 @@ impl Access {
         });
         let access_hash = access.hash();
         let access = NewToken { record, hash: &access_hash };
-        let RestsOn { login, client, code, assertions } = rests_on;
+        let TokenBasis { login, client, code, assertions } = rests_on;
         let issue = Issue { access, refresh, login, client, code, assertions };
         let issued = self.base.store.issue_tokens(issue).await;
         match issued? {
@@ -240,28 +245,29 @@ impl Access {
     }
 
     /// Brings subject and actor together; makes the principals that are not there yet.
-    async fn agree(
+    async fn combine_parties(
         &self,
-        subject: &Party,
-        actor: Option<&Party>,
+        subject: &ProvenIdentity,
+        actor: Option<&ProvenIdentity>,
         origin: &Origin,
-    ) -> Result<Agreed, Refusal> {
-        let principal = self.settled(subject, origin).await?;
+    ) -> Result<ExchangeTerms, Refusal> {
+        let principal = self.ensure_principal(subject, origin).await?;
         let mut lineage = subject.lineage(principal.0);
         if let Some(actor) = actor {
-            let (id, _) = self.settled(actor, origin).await?;
+            let (id, _) = self.ensure_principal(actor, origin).await?;
             lineage = self.acted_by(lineage, principal.0, id, actor)?;
         }
         let life = actor.map_or(subject.life, |actor| subject.life.and(actor.life));
-        let allowed_from = match (subject.allowed_from(), actor.and_then(Party::allowed_from)) {
-            // Both came from this address, so it is in both.
-            (Some(one), Some(two)) => one.intersection(two),
-            (one, two) => one.or(two).cloned(),
-        };
+        let allowed_from =
+            match (subject.allowed_from(), actor.and_then(ProvenIdentity::allowed_from)) {
+                // Both came from this address, so it is in both.
+                (Some(one), Some(two)) => one.intersection(two),
+                (one, two) => one.or(two).cloned(),
+            };
         let client = client(subject, actor)?;
         let proofs = [Some(subject), actor];
         let assertions = proofs.into_iter().flatten().filter_map(assertion).collect();
-        Ok(Agreed { principal, lineage, life, allowed_from, assertions, client })
+        Ok(ExchangeTerms { principal, lineage, life, allowed_from, assertions, client })
     }
 
     /// Refuses unless the trust rules of the whole chain let every actor act for the subject. A
@@ -272,7 +278,7 @@ impl Access {
         lineage: Lineage,
         subject: PrincipalId,
         id: PrincipalId,
-        actor: &Party,
+        actor: &ProvenIdentity,
     ) -> Result<Lineage, Refusal> {
         let lineage = lineage
             .acted_by(subject, id, &actor.lineage(id))
@@ -293,8 +299,11 @@ impl Access {
 
 /// The client that a token is granted to which is made from tokens of clients: it stays theirs, for a face that
 /// all of them are good for.
-fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>, Refusal> {
-    let granted = |party: &Party| {
+fn client(
+    subject: &ProvenIdentity,
+    actor: Option<&ProvenIdentity>,
+) -> Result<Option<ClientGrant>, Refusal> {
+    let granted = |party: &ProvenIdentity| {
         let of_token = || party.session()?.caller.client.as_deref().cloned();
         party.granted.clone().or_else(of_token)
     };
@@ -308,7 +317,7 @@ fn client(subject: &Party, actor: Option<&Party>) -> Result<Option<ClientGrant>,
 }
 
 /// The owner of a new token as the actor of its event, with the client that it is granted to.
-fn owner_of(record: &TokenRecord, client: Option<&ClientGrant>, subject: &Party) -> Actor {
+fn owner_of(record: &TokenRecord, client: Option<&ClientGrant>, subject: &ProvenIdentity) -> Actor {
     Actor {
         act: record.lineage.act(),
         client: client.map(|granted| ActorClient::of(&granted.client)),
@@ -319,7 +328,7 @@ fn owner_of(record: &TokenRecord, client: Option<&ClientGrant>, subject: &Party)
 }
 
 /// Upper bound of the scopes of a token for `subject` when `actor` acts through it.
-fn ceiling(subject: &Party, actor: Option<&Party>) -> ScopeSet {
+fn ceiling(subject: &ProvenIdentity, actor: Option<&ProvenIdentity>) -> ScopeSet {
     actor.map_or(subject.scopes, |actor| subject.scopes.intersection(actor.scopes))
 }
 
@@ -333,7 +342,7 @@ fn choose_scopes(asked: Option<ScopeSet>, allowed: ScopeSet) -> Result<ScopeSet,
     Ok(scopes)
 }
 
-fn method(subject: &Party) -> AuthMethod {
+fn method(subject: &ProvenIdentity) -> AuthMethod {
     match &subject.proof {
         Proof::Jwt(trusted) => AuthMethod::Oidc { trust: trusted.rule.name.clone() },
         Proof::Key(thumbprint) => AuthMethod::Key { thumbprint: thumbprint.clone() },
@@ -343,7 +352,7 @@ fn method(subject: &Party) -> AuthMethod {
 
 /// Record of the subject's login. A token that is exchanged brings along the record it had: it does
 /// not become fresher by that.
-fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
+fn login(subject: &ProvenIdentity, now: Timestamp) -> Option<LoginRecord> {
     match &subject.proof {
         Proof::Jwt(trusted) => Some(LoginRecord { said: trusted.login.clone(), said_at: now }),
         Proof::Key(_) => None,
@@ -352,7 +361,7 @@ fn login(subject: &Party, now: Timestamp) -> Option<LoginRecord> {
 }
 
 /// Record that makes a single-use JWT fail the second time; `None` for other credentials.
-fn assertion(party: &Party) -> Option<Assertion> {
+fn assertion(party: &ProvenIdentity) -> Option<Assertion> {
     let Proof::Jwt(trusted) = &party.proof else { return None };
     trusted.single_use.as_ref().map(record_of)
 }

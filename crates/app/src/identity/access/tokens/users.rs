@@ -12,7 +12,7 @@ use portcullis_core::{
 use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, ScimUser, StoreError};
 use serde_json::json;
 
-use super::credentials::{KnownPrincipal, KnownUser, Party, identity};
+use super::credentials::{KnownPrincipal, KnownUser, ProvenIdentity, identity};
 use crate::{audit::events::row_of, identity::access::Access, request::Origin};
 
 impl Access {
@@ -41,22 +41,22 @@ impl Access {
         let party = self.party_of(subject.clone()).await;
         let party =
             party.map_err(|rejected| self.noted(EventType::LoginFailed, rejected, origin))?;
-        self.settled(&party, origin).await.map(|(id, _)| id)
+        self.ensure_principal(&party, origin).await.map(|(id, _)| id)
     }
 
     /// The principal of a party and its name: made if this is its first login, given today's role
     /// if the issuer says another one.
-    pub(super) async fn settled(
+    pub(super) async fn ensure_principal(
         &self,
-        party: &Party,
+        party: &ProvenIdentity,
         origin: &Origin,
     ) -> Result<(PrincipalId, String), Refusal> {
         let (user, known) = match &party.who {
-            KnownPrincipal::There(id, name) => return Ok((*id, name.clone())),
+            KnownPrincipal::Existing(id, name) => return Ok((*id, name.clone())),
             KnownPrincipal::Login { user, known } => (user, known.clone()),
         };
         let principal = match known {
-            KnownUser::There(principal) => *principal,
+            KnownUser::Existing(principal) => *principal,
             KnownUser::New => self.first_login(party, user, origin).await?,
             KnownUser::Provisioned(kept) => self.join(party, user, *kept, origin).await?,
         };
@@ -71,7 +71,7 @@ impl Access {
     /// it is then.
     async fn follow_role(
         &self,
-        party: &Party,
+        party: &ProvenIdentity,
         role: Role,
         mut principal: Principal,
         origin: &Origin,
@@ -102,7 +102,13 @@ impl Access {
     }
 
     /// A login says another role of the last admin, who keeps it: an org always has an admin.
-    fn kept_admin(&self, party: &Party, said: Role, id: PrincipalId, origin: &Origin) -> Event {
+    fn kept_admin(
+        &self,
+        party: &ProvenIdentity,
+        said: Role,
+        id: PrincipalId,
+        origin: &Origin,
+    ) -> Event {
         tracing::warn!(
             org = %party.org_id, principal = %id, role = said.name(),
             "a login says another role of the last admin of its org, who stays admin: give another person the role admin"
@@ -119,7 +125,7 @@ impl Access {
     /// any subject of any issuer already: what a provider writes later gives no user what another one has.
     async fn join(
         &self,
-        party: &Party,
+        party: &ProvenIdentity,
         user: &TrustedUser,
         kept: ScimUser,
         origin: &Origin,
@@ -136,7 +142,7 @@ impl Access {
     /// Creates the user. If another login creates it at the same moment, that user counts.
     async fn first_login(
         &self,
-        party: &Party,
+        party: &ProvenIdentity,
         user: &TrustedUser,
         origin: &Origin,
     ) -> Result<Principal, Refusal> {
@@ -168,7 +174,12 @@ impl Access {
         found.map_err(Refusal::from)
     }
 
-    fn principal_event(&self, party: &Party, principal: PrincipalId, origin: &Origin) -> Event {
+    fn principal_event(
+        &self,
+        party: &ProvenIdentity,
+        principal: PrincipalId,
+        origin: &Origin,
+    ) -> Event {
         let mut actor = party.actor();
         actor.id = Some(principal);
         let org = party.org_id;

@@ -24,14 +24,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Party that has a share of the places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Party {
+pub(super) enum FetchSource {
     /// A network.
     Source(IpAddr),
     /// An org that let the client in, for any caller.
     Org(OrgId),
 }
 
-impl From<IpAddr> for Party {
+impl From<IpAddr> for FetchSource {
     fn from(source: IpAddr) -> Self {
         Self::Source(subnet(source))
     }
@@ -40,16 +40,16 @@ impl From<IpAddr> for Party {
 /// Places of fetches.
 #[derive(Debug)]
 pub(super) struct Places {
-    parties: Arc<Shares<Party>>,
+    parties: Arc<Shares<FetchSource>>,
     hosts: Arc<Shares<[u8; 32]>>,
-    waiting: Arc<Shares<Party>>,
+    waiting: Arc<Shares<FetchSource>>,
     freed: Arc<Notify>,
 }
 
 /// A place of one fetch, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
-    _party: SharePlace<Party>,
+    _party: SharePlace<FetchSource>,
     _host: SharePlace<[u8; 32]>,
     /// The last: it tells of the others, which are free then.
     _freed: Freed,
@@ -91,7 +91,7 @@ impl Places {
     }
 
     /// Room for a request of `party` to wait; `None` while too many do.
-    pub(super) fn wait(&self, party: Party) -> Option<SharePlace<Party>> {
+    pub(super) fn wait(&self, party: FetchSource) -> Option<SharePlace<FetchSource>> {
         self.waiting.take(party)
     }
 
@@ -111,7 +111,7 @@ impl Places {
     }
 
     /// A place for what is fetched for `party` from `address`; `None` while there is none.
-    pub(super) fn take(&self, party: Party, address: &str) -> Option<Place> {
+    pub(super) fn take(&self, party: FetchSource, address: &str) -> Option<Place> {
         let party = self.parties.take(party)?;
         let host = self.hosts.take(oauth::digest(host(address).unwrap_or_default()))?;
         Some(Place { _party: party, _host: host, _freed: Freed(Arc::clone(&self.freed)) })
@@ -127,7 +127,7 @@ pub(super) fn host(address: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn source(text: &str) -> Party {
+    fn source(text: &str) -> FetchSource {
         text.parse::<IpAddr>().unwrap().into()
     }
 
@@ -135,7 +135,7 @@ mod tests {
     fn an_org_has_eight_places_whatever_else_its_clients_need() {
         let places = Places::of_orgs();
         let take = |org: &str, n: usize| {
-            let party = Party::Org(org.parse().unwrap());
+            let party = FetchSource::Org(org.parse().unwrap());
             places.take(party, &format!("https://{n}.{org}.example/client.json"))
         };
         let [one, two] = ["org_01M754BKTKX1YB8Q05NMW9TP4G", "org_01M754BKTKX1YB8Q05NMW9TP4H"];

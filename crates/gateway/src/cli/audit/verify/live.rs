@@ -8,15 +8,15 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{KeptCheckpoint, Verify, finish, kept::KeptLog, report_text};
-use crate::{boot::Office, cli::output::Failure};
+use crate::{boot::OfflineNode, cli::output::Failure};
 
 impl Verify {
     pub(super) async fn run_live(mut self, org: &str) -> Result<ExitCode, Failure> {
         let config = self.installation.config()?;
-        let office = self.installation.office().await?;
+        let node = self.installation.node().await?;
         let found = async {
-            let org = office.shell.org(org).await?;
-            let identity = office.log_identity(&config).await?;
+            let org = node.shell.org(org).await?;
+            let identity = node.log_identity(&config).await?;
             Ok::<_, Failure>((org, identity))
         };
         let code = match found.await {
@@ -25,17 +25,17 @@ impl Verify {
                     let known = identity.keys.known(&origin(&identity.host, org.id))?;
                     self.keys = known.into_iter().map(|key| key.verifier).collect();
                 }
-                self.hold(&office, &org, identity).await
+                self.hold(&node, &org, identity).await
             }
             Err(error) => Err(error),
         };
-        office.close().await;
+        node.close().await;
         code
     }
 
     async fn hold(
         &self,
-        office: &Office,
+        node: &OfflineNode,
         org: &Org,
         identity: LogIdentity,
     ) -> Result<ExitCode, Failure> {
@@ -48,7 +48,7 @@ impl Verify {
         let (newest, trees) = kept.map(|kept| (kept.newest, kept.trees)).unzip();
         let witnessed =
             Witnessed { keys: self.keys.clone(), newest, trees: trees.unwrap_or_default() };
-        let found = office.shell.verify_log(org, identity, &witnessed).await?;
+        let found = node.shell.verify_log(org, identity, &witnessed).await?;
         let held = found.and_then(|(report, indexed)| {
             if let Some(path) = &self.since {
                 KeptLog::refuse(path, &indexed.strangers, &self.keys)?;

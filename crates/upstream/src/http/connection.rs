@@ -18,7 +18,7 @@ use tokio_util::{
     task::TaskTracker,
 };
 
-use super::{COURTESY, cause, turns::Turns};
+use super::{COURTESY, cause, large_answers::LargeAnswers};
 use crate::{
     clients::Clients,
     error::CallError,
@@ -38,18 +38,18 @@ const MAX_REPLIES: usize = 256;
 /// Time limit of a reply.
 const REPLY: Duration = Duration::from_secs(10);
 
-/// Messages that are heard of a server besides its answers.
+/// Messages that are accepted of a server besides its answers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Hears {
+pub(crate) struct AcceptedMessages {
     /// Announcements of changes of its tools.
     pub(crate) announcements: bool,
     /// Forms, if it speaks the older era.
     pub(crate) forms: Forms,
 }
 
-/// The way to one upstream, without any memory of what was said.
+/// Connection to one upstream, without any memory of what was said.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct Connection {
     clients: Arc<Clients>,
     uri: Uri,
     credential: ArcSwapOption<Credential>,
@@ -57,10 +57,10 @@ pub(crate) struct Wire {
     challenge: ArcSwapOption<Challenge>,
     /// Last cause that kept the server from use.
     cause: ArcSwapOption<String>,
-    pub(super) hears: Hears,
+    pub(super) accepted: AcceptedMessages,
     pub(super) max_response_bytes: usize,
-    /// Of its large answers.
-    pub(super) turns: Arc<Turns>,
+    /// Turns of its large answers.
+    pub(super) large_answers: Arc<LargeAnswers>,
     pub(super) ids: Arc<Ids>,
     pub(super) tasks: TaskTracker,
     pub(super) stop: CancellationToken,
@@ -70,7 +70,7 @@ pub(crate) struct Wire {
 }
 
 /// Address of an upstream, and the credential for it.
-pub(crate) struct Way {
+pub(crate) struct Endpoint {
     pub(crate) clients: Arc<Clients>,
     pub(crate) uri: Uri,
     pub(crate) credential: Option<Credential>,
@@ -79,10 +79,10 @@ pub(crate) struct Way {
 /// Stops what runs for an upstream when it is dropped.
 pub(crate) type Stop = DropGuard;
 
-impl Wire {
+impl Connection {
     pub(crate) fn new(
-        Way { clients, uri, credential }: Way,
-        hears: Hears,
+        Endpoint { clients, uri, credential }: Endpoint,
+        accepted: AcceptedMessages,
         max_response_bytes: usize,
         ids: Ids,
         tasks: TaskTracker,
@@ -93,15 +93,15 @@ impl Wire {
         let guard = stop.clone().drop_guard();
         let courtesies = Arc::new(Semaphore::new(MAX_COURTESIES));
         let replies = Arc::new(Semaphore::new(MAX_REPLIES));
-        let wire = Self {
+        let connection = Self {
             clients,
             uri,
             credential,
             challenge: ArcSwapOption::empty(),
             cause: ArcSwapOption::empty(),
-            hears,
+            accepted,
             max_response_bytes,
-            turns: Arc::default(),
+            large_answers: Arc::default(),
             ids: Arc::new(ids),
             tasks,
             stop,
@@ -109,7 +109,7 @@ impl Wire {
             replies,
             changed,
         };
-        (wire, guard)
+        (connection, guard)
     }
 
     /// The headers that every message has, but for the credential, which is put in when it is
@@ -122,20 +122,20 @@ impl Wire {
         headers
     }
 
-    /// A way of its own to the same server, which shows another credential and hears no
+    /// Another connection to the same server, which shows another credential and accepts no
     /// announcements.
     pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
         let stop = self.stop.child_token();
         let guard = stop.clone().drop_guard();
-        let wire = Self {
+        let connection = Self {
             clients: Arc::clone(&self.clients),
             uri: self.uri.clone(),
             credential: ArcSwapOption::from_pointee(credential),
             challenge: ArcSwapOption::empty(),
             cause: ArcSwapOption::empty(),
-            hears: Hears { announcements: false, ..self.hears },
+            accepted: AcceptedMessages { announcements: false, ..self.accepted },
             max_response_bytes: self.max_response_bytes,
-            turns: Arc::clone(&self.turns),
+            large_answers: Arc::clone(&self.large_answers),
             ids: Arc::clone(&self.ids),
             tasks: self.tasks.clone(),
             stop,
@@ -143,7 +143,7 @@ impl Wire {
             replies: Arc::clone(&self.replies),
             changed: self.changed.clone(),
         };
-        (wire, guard)
+        (connection, guard)
     }
 
     /// The credential that it shows.
@@ -245,7 +245,7 @@ impl Wire {
     /// Sends the reply to a request of the server's likewise. Where forms are answered, calls wait for
     /// it: it is left out only when a server asks more than they could.
     pub(super) fn reply_in_background(&self, headers: HeaderMap, body: Vec<u8>) {
-        let (permits, limit) = match self.hears.forms {
+        let (permits, limit) = match self.accepted.forms {
             Forms::Refuse => (&self.courtesies, COURTESY),
             Forms::Defaults => (&self.replies, REPLY),
         };

@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The turns of one server.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct LargeAnswers {
     free: Semaphore,
     flood: Mutex<Option<Flood>>,
 }
@@ -42,28 +42,28 @@ struct Flood {
 
 /// Lets one large answer be read, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
-    turns: &'a Turns,
+pub(super) struct LargeAnswerTurn<'a> {
+    large_answers: &'a LargeAnswers,
     _permit: Option<SemaphorePermit<'a>>,
     began: Instant,
 }
 
-impl Default for Turns {
+impl Default for LargeAnswers {
     fn default() -> Self {
         Self { free: Semaphore::new(1), flood: Mutex::new(None) }
     }
 }
 
-impl Turns {
+impl LargeAnswers {
     /// Returns true if large answers take turns.
     pub(super) fn are_taken(&self) -> bool {
         self.last_flood().is_some()
     }
 
     /// Waits for a turn, at most three seconds. Does not wait at all for a server that behaves.
-    pub(super) async fn take(&self) -> Turn<'_> {
+    pub(super) async fn take(&self) -> LargeAnswerTurn<'_> {
         if !self.are_taken() {
-            return Turn { turns: self, _permit: None, began: Instant::now() };
+            return LargeAnswerTurn { large_answers: self, _permit: None, began: Instant::now() };
         }
         let turn = async {
             let permit = self.free.acquire().await.ok();
@@ -73,7 +73,7 @@ impl Turns {
             permit
         };
         let permit = timeout(PATIENCE, turn).await.ok().flatten();
-        Turn { turns: self, _permit: permit, began: Instant::now() }
+        LargeAnswerTurn { large_answers: self, _permit: permit, began: Instant::now() }
     }
 
     fn last_flood(&self) -> Option<Flood> {
@@ -82,13 +82,13 @@ impl Turns {
     }
 }
 
-impl Turn<'_> {
+impl LargeAnswerTurn<'_> {
     /// The answer was too large.
     pub(super) fn overflowed(self) {
         let now = Instant::now();
         let rest = (now - self.began).saturating_mul(REST).min(LONGEST_REST);
         let flood = Flood { ended: now, rests_until: now + rest };
-        *self.turns.flood.lock().unwrap_or_else(PoisonError::into_inner) = Some(flood);
+        *self.large_answers.flood.lock().unwrap_or_else(PoisonError::into_inner) = Some(flood);
     }
 }
 
@@ -98,45 +98,46 @@ mod tests {
 
     const READING: Duration = Duration::from_millis(4);
 
-    async fn flood(turns: &Turns) {
-        let turn = turns.take().await;
+    async fn flood(large_answers: &LargeAnswers) {
+        let turn = large_answers.take().await;
         tokio::time::sleep(READING).await;
         turn.overflowed();
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_behaves_is_read_all_at_once() {
-        let turns = Turns::default();
+        let large_answers = LargeAnswers::default();
         let begun = Instant::now();
 
-        let _held = [turns.take().await, turns.take().await, turns.take().await];
+        let _held =
+            [large_answers.take().await, large_answers.take().await, large_answers.take().await];
 
         assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
     #[tokio::test(start_paused = true)]
     async fn floods_come_one_at_a_time_with_rests_between_them() {
-        let turns = Turns::default();
-        flood(&turns).await;
+        let large_answers = LargeAnswers::default();
+        flood(&large_answers).await;
         let begun = Instant::now();
 
-        tokio::join!(flood(&turns), flood(&turns));
+        tokio::join!(flood(&large_answers), flood(&large_answers));
 
         assert_eq!(begun.elapsed(), READING * 2 * (REST + 1));
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_long_for_one_who_reads_slowly_nor_after_a_while() {
-        let turns = Turns::default();
-        flood(&turns).await;
-        let slow = turns.take().await;
+        let large_answers = LargeAnswers::default();
+        flood(&large_answers).await;
+        let slow = large_answers.take().await;
         let begun = Instant::now();
 
-        let other = turns.take().await;
+        let other = large_answers.take().await;
         let waited = begun.elapsed();
         tokio::time::sleep(REMEMBERED).await;
         let begun = Instant::now();
-        let later = turns.take().await;
+        let later = large_answers.take().await;
 
         assert_eq!((waited, begun.elapsed()), (PATIENCE, Duration::ZERO));
         drop((slow, other, later));

@@ -33,7 +33,7 @@ pub(super) enum Protocol {
 const BAD_REST: &[u8] = b"\0\r\n\r\n";
 
 /// A stream, and what was read of it ahead.
-pub(super) struct Wire<S> {
+pub(super) struct GuardedStream<S> {
     ahead: Bytes,
     stream: TokioIo<S>,
     guard: Guard,
@@ -52,7 +52,7 @@ enum Guard {
     BrokenBody,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
     pub(super) fn new(stream: S, connection: Arc<Connection>) -> Self {
         Self { ahead: Bytes::new(), stream: TokioIo::new(stream), guard: Guard::Off, connection }
     }
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-impl<S> Wire<S> {
+impl<S> GuardedStream<S> {
     fn guarded(&mut self) -> GuardedStream<'_, S> {
         let Self { stream, guard, connection, .. } = self;
         GuardedStream { stream: stream.inner_mut(), guard, connection }
@@ -221,7 +221,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> Read for Wire<S> {
+impl<S: AsyncRead + Unpin> Read for GuardedStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -237,7 +237,7 @@ impl<S: AsyncRead + Unpin> Read for Wire<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Wire<S> {
+impl<S: AsyncWrite + Unpin> GuardedStream<S> {
     /// Notes whether the client holds up what is written.
     fn noted<T>(&self, written: Poll<T>) -> Poll<T> {
         self.connection.held_up(written.is_pending());
@@ -245,7 +245,7 @@ impl<S: AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> Write for Wire<S> {
+impl<S: AsyncWrite + Unpin> Write for GuardedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -291,7 +291,7 @@ mod tests {
     async fn detect(parts: &[&[u8]]) -> (Option<Protocol>, Bytes) {
         let (mut client, server) = tokio::io::duplex(64);
         let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        let mut wire = Wire::new(server, Arc::new(Connection::new(peer, Use::All)));
+        let mut wire = GuardedStream::new(server, Arc::new(Connection::new(peer, Use::All)));
         let parts: Vec<Vec<u8>> = parts.iter().map(|part| part.to_vec()).collect();
         let speaking = async move {
             for part in parts {

@@ -1,18 +1,18 @@
-//! Doubt whether a server still knows a session.
+//! Health of a session: whether its server still knows it.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Raised by failures, settled by answers.
+/// Put in doubt by failures, confirmed by answers.
 #[derive(Debug, Default)]
-pub(crate) struct Doubt(AtomicU8);
+pub(crate) struct SessionHealth(AtomicU8);
 
 /// Weight of a failure as a sign that the session is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blame {
+pub(crate) enum Suspicion {
     /// Servers fail so for many reasons.
-    Perhaps,
+    Weak,
     /// Servers fail so when they do not know the session.
-    Likely,
+    Strong,
 }
 
 const NONE: u8 = 0;
@@ -22,19 +22,19 @@ const VOUCHED: u8 = 2;
 /// A request failed as in a session that is not known, although the server had just said that it knows it.
 const CERTAIN: u8 = 3;
 
-impl Doubt {
+impl SessionHealth {
     /// A request failed.
-    pub(crate) fn raise(&self, blame: Blame) {
+    pub(crate) fn suspect(&self, suspicion: Suspicion) {
         let more = |before| {
             let was_vouched = matches!(before, VOUCHED | CERTAIN);
-            Some(if was_vouched && blame == Blame::Likely { CERTAIN } else { RAISED })
+            Some(if was_vouched && suspicion == Suspicion::Strong { CERTAIN } else { RAISED })
         };
         // It always changes.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
     }
 
     /// A request was answered as by a server that knows the session.
-    pub(crate) fn settle(&self) {
+    pub(crate) fn confirm(&self) {
         if self.0.load(Ordering::Relaxed) != NONE {
             self.0.store(NONE, Ordering::Relaxed);
         }
@@ -47,7 +47,7 @@ impl Doubt {
     }
 
     /// Returns true if the server has to be asked before the session is used again.
-    pub(crate) fn is_raised(&self) -> bool {
+    pub(crate) fn is_suspect(&self) -> bool {
         matches!(self.0.load(Ordering::Relaxed), RAISED | CERTAIN)
     }
 
@@ -63,27 +63,27 @@ mod tests {
 
     #[test]
     fn a_server_is_believed_once_until_it_answers_a_request() {
-        let doubt = Doubt::default();
-        assert!(!doubt.is_raised());
+        let health = SessionHealth::default();
+        assert!(!health.is_suspect());
 
-        doubt.raise(Blame::Likely);
-        assert!(doubt.is_raised() && !doubt.is_certain());
-        doubt.raise(Blame::Likely);
-        assert!(!doubt.is_certain(), "nobody has asked yet");
-        doubt.vouch();
-        assert!(!doubt.is_raised());
-        doubt.raise(Blame::Likely);
-        assert!(doubt.is_raised() && doubt.is_certain());
+        health.suspect(Suspicion::Strong);
+        assert!(health.is_suspect() && !health.is_certain());
+        health.suspect(Suspicion::Strong);
+        assert!(!health.is_certain(), "nobody has asked yet");
+        health.vouch();
+        assert!(!health.is_suspect());
+        health.suspect(Suspicion::Strong);
+        assert!(health.is_suspect() && health.is_certain());
 
-        let doubt = Doubt::default();
-        doubt.raise(Blame::Likely);
-        doubt.vouch();
-        doubt.settle();
-        doubt.raise(Blame::Likely);
-        assert!(!doubt.is_certain(), "it answered in between");
+        let health = SessionHealth::default();
+        health.suspect(Suspicion::Strong);
+        health.vouch();
+        health.confirm();
+        health.suspect(Suspicion::Strong);
+        assert!(!health.is_certain(), "it answered in between");
 
-        doubt.vouch();
-        doubt.raise(Blame::Perhaps);
-        assert!(doubt.is_raised() && !doubt.is_certain(), "it may have failed for any reason");
+        health.vouch();
+        health.suspect(Suspicion::Weak);
+        assert!(health.is_suspect() && !health.is_certain(), "it may have failed for any reason");
     }
 }
