@@ -111,6 +111,9 @@ pub(crate) struct BuildsArgs {
     /// A build to measure; give it once for each. All are compared with the first
     #[arg(long = "binary", required = true)]
     pub(crate) binaries: Vec<PathBuf>,
+    /// The URL of an empty PostgreSQL database for a build, in the same order; SQLite for those without
+    #[arg(long)]
+    pub(crate) postgres: Vec<String>,
     /// Seconds of load for each build
     #[arg(long, default_value = "12", value_parser = seconds)]
     pub(crate) duration: Duration,

@@ -10,7 +10,7 @@ use crate::{
     args::BuildsArgs,
     audit,
     client::{Template, direct_call, governed_call},
-    gateway::{Installation, Running},
+    gateway::{Installation, Running, Setup},
     load, payload, say, say_aside,
     upstream::Upstream,
     usage::Usage,
@@ -38,8 +38,10 @@ pub(crate) async fn run(args: &BuildsArgs) -> Result<Verdict, Failure> {
     let arguments = payload::of_size(args.payload);
     let call = direct_call(upstream.address, &arguments)?;
     let mut all = vec![Contender::new("direct".to_owned(), call, None)];
+    let mut databases = args.postgres.iter().map(String::as_str);
     for binary in &args.binaries {
-        let installation = Installation::create(Some(binary), upstream.address).await?;
+        let setup = Setup { database: databases.next(), ..Setup::default() };
+        let installation = Installation::set_up(Some(binary), upstream.address, &setup).await?;
         let running = installation.start().await?;
         let call = governed_call(running.address, &installation.token, &arguments)?;
         let name = binary.display().to_string();

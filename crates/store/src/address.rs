@@ -63,85 +63,98 @@ impl std::str::FromStr for Address {
     fn from_str(text: &str) -> Result<Self, Malformed> {
         let (place, query) = text.split_once('?').unwrap_or((text, ""));
         let base: Config = place.parse().map_err(|_| Malformed)?;
-        let mut found = Self { config: Config::new(), tls: TlsSettings::default() };
-        let (mut hosts, mut ports) = (base.get_hosts().to_vec(), base.get_ports().to_vec());
-        if let Some(user) = base.get_user() {
-            found.config.user(user);
-        }
-        if let Some(password) = base.get_password() {
-            found.config.password(password);
-        }
-        if let Some(name) = base.get_dbname() {
-            found.config.dbname(name);
-        }
-        for (key, value) in form_urlencoded::parse(query.as_bytes()) {
+        let mut tls = TlsSettings::default();
+        let (mut mode, mut options, mut driver) = (None, Vec::new(), Vec::new());
+        // A plus sign stands for itself: this is no form.
+        for (key, value) in form_urlencoded::parse(query.replace('+', "%2B").as_bytes()) {
+            let file = || Some(PathBuf::from(&*value));
             match &*key {
-                "host" | "hostaddr" if value.starts_with('/') => {
-                    hosts = vec![Host::Unix(PathBuf::from(&*value))];
+                "sslmode" | "ssl-mode" => mode = Some(value.into_owned()),
+                "sslrootcert" | "ssl-root-cert" | "ssl-ca" => tls.roots = file(),
+                "sslcert" | "ssl-cert" => tls.certificate = file(),
+                "sslkey" | "ssl-key" => tls.key = file(),
+                "options" => options.push(value.into_owned()),
+                key if DRIVERS.contains(&key) => {
+                    let value = value.replace('\\', r"\\").replace('\'', r"\'");
+                    driver.push(format!("{key}='{value}'"));
                 }
-                "host" | "hostaddr" => hosts = vec![Host::Tcp(value.into_owned())],
-                "port" => ports = vec![value.parse().map_err(|_| Malformed)?],
-                _ => found.set(&key, &value)?,
+                key => {
+                    let name = key.strip_prefix("options[").and_then(|it| it.strip_suffix(']'));
+                    if let Some(name) = name {
+                        options.push(format!("-c {name}={value}"));
+                    } else {
+                        tracing::warn!(key, "the database URL has an unknown parameter");
+                    }
+                }
             }
         }
-        if hosts.is_empty() {
-            hosts = vec![Host::Tcp("localhost".to_owned())];
-        }
-        for host in hosts {
-            match host {
-                Host::Tcp(host) => found.config.host(host),
-                Host::Unix(path) => found.config.host_path(path),
-            };
-        }
-        for port in ports {
-            found.config.port(port);
+        let config: Config = driver.join(" ").parse().map_err(|_| Malformed)?;
+        let mut found = Self { config, tls };
+        found.fill_in(&base);
+        found.set_tls(mode.as_deref().unwrap_or("prefer"))?;
+        for option in options {
+            found.add_option(&option);
         }
         Ok(found)
     }
 }
 
+/// Parameters of a URL that the driver reads itself.
+const DRIVERS: [&str; 16] = [
+    "application_name", "channel_binding", "connect_timeout", "dbname", "host", "hostaddr",
+    "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_retries",
+    "load_balance_hosts", "password", "port", "target_session_attrs", "tcp_user_timeout", "user",
+];
+/// Value of `sslrootcert` for the public issuers.
+const PUBLIC_ISSUERS: &str = "system";
+
 impl Address {
-    fn set(&mut self, key: &str, value: &str) -> Result<(), Malformed> {
-        let file = || Some(PathBuf::from(value));
-        match key {
-            "user" => {
-                self.config.user(value);
-            }
-            "password" => {
-                self.config.password(value);
-            }
-            "dbname" => {
-                self.config.dbname(value);
-            }
-            "application_name" => {
-                self.config.application_name(value);
-            }
-            "options" => self.add_option(value),
-            "sslmode" | "ssl-mode" => self.set_tls(value)?,
-            "sslrootcert" | "ssl-root-cert" | "ssl-ca" => self.tls.roots = file(),
-            "sslcert" | "ssl-cert" => self.tls.certificate = file(),
-            "sslkey" | "ssl-key" => self.tls.key = file(),
-            other => {
-                let name = other.strip_prefix("options[").and_then(|it| it.strip_suffix(']'));
-                if let Some(name) = name {
-                    self.add_option(&format!("-c {name}={value}"));
-                } else {
-                    tracing::warn!(key, "the database URL has an unknown parameter");
-                }
+    /// Takes what the parameters leave open from the part before them.
+    fn fill_in(&mut self, base: &Config) {
+        let config = &mut self.config;
+        if config.get_hosts().is_empty() {
+            for host in base.get_hosts() {
+                match host {
+                    Host::Tcp(host) => config.host(host),
+                    Host::Unix(path) => config.host_path(path),
+                };
             }
         }
-        Ok(())
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            config.host("localhost");
+        }
+        if config.get_ports().is_empty() {
+            for port in base.get_ports() {
+                config.port(*port);
+            }
+        }
+        if let (None, Some(user)) = (config.get_user(), base.get_user()) {
+            config.user(user);
+        }
+        if let (None, Some(password)) = (config.get_password(), base.get_password()) {
+            config.password(password);
+        }
+        if let (None, Some(name)) = (config.get_dbname(), base.get_dbname()) {
+            config.dbname(name);
+        }
     }
 
+    /// As with libpq, an issuer that is named is verified, and public ones are for `verify-full`.
     fn set_tls(&mut self, mode: &str) -> Result<(), Malformed> {
+        let is_public = self.tls.roots.as_deref().is_some_and(|path| path == PUBLIC_ISSUERS);
         let (mode, verify) = match mode {
-            "disable" | "allow" => (SslMode::Disable, Verify::Nothing),
-            "prefer" => (SslMode::Prefer, Verify::Nothing),
-            "require" => (SslMode::Require, Verify::Nothing),
-            "verify-ca" => (SslMode::Require, Verify::Issuer),
+            "disable" => (SslMode::Disable, Verify::Nothing),
             "verify-full" => (SslMode::Require, Verify::Full),
+            "prefer" if is_public => (SslMode::Require, Verify::Full),
+            _ if is_public => return Err(Malformed),
+            "allow" | "prefer" => (SslMode::Prefer, Verify::Nothing),
+            "require" if self.tls.roots.is_none() => (SslMode::Require, Verify::Nothing),
+            "require" | "verify-ca" => (SslMode::Require, Verify::Issuer),
             _ => return Err(Malformed),
         };
+        if is_public {
+            self.tls.roots = None;
+        }
         self.config.ssl_mode(mode);
         self.tls.verify = verify;
         Ok(())
@@ -156,6 +169,10 @@ impl Address {
 
 #[cfg(test)]
 mod tests {
+    use std::{net::IpAddr, time::Duration};
+
+    use tokio_postgres::config::TargetSessionAttrs;
+
     use super::*;
 
     #[test]
@@ -173,8 +190,45 @@ mod tests {
         assert_eq!(address.tls.roots, Some(PathBuf::from("/etc/ca.pem")));
         let socket: Address = "postgres://gate@/store?host=/run/postgresql".parse().unwrap();
         assert_eq!(socket.config.get_hosts(), [Host::Unix(PathBuf::from("/run/postgresql"))]);
-        for wrong in ["postgres://[/x", "postgres://a/b?sslmode=maybe", "postgres://a/b?port=x"] {
+        for wrong in [
+            "postgres://[/x",
+            "postgres://a/b?sslmode=maybe",
+            "postgres://a/b?port=x",
+            "postgres://a/b?target_session_attrs=fast",
+            "postgres://a/b?sslmode=verify-ca&sslrootcert=system",
+        ] {
             assert!(wrong.parse::<Address>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parameters_stand_for_what_they_stand_for_in_libpq() {
+        let read = |text: &str| text.parse::<Address>().unwrap();
+        let tcp = |names: &[&str]| -> Vec<Host> {
+            names.iter().map(|name| Host::Tcp((*name).to_owned())).collect()
+        };
+        let many = read("postgres://u@a:1,b:2/d?target_session_attrs=read-write&password=x+y'\\");
+        assert_eq!(many.config.get_hosts(), tcp(&["a", "b"]));
+        assert_eq!(many.config.get_ports(), [1, 2]);
+        assert_eq!(many.config.get_password(), Some(&b"x+y'\\"[..]));
+        assert_eq!(many.config.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+        let other = read("postgres://a:1/d?host=b,c&port=2,3&connect_timeout=4");
+        assert_eq!(other.config.get_hosts(), tcp(&["b", "c"]));
+        assert_eq!(other.config.get_ports(), [2, 3]);
+        assert_eq!(other.config.get_connect_timeout(), Some(&Duration::from_secs(4)));
+        let addressed = read("postgres://db.example/d?hostaddr=203.0.113.7&sslmode=verify-full");
+        assert_eq!(addressed.config.get_hosts(), tcp(&["db.example"]), "whose name is verified");
+        assert_eq!(addressed.config.get_hostaddrs(), [IpAddr::from([203, 0, 113, 7])]);
+        for (query, mode, verify) in [
+            ("", SslMode::Prefer, Verify::Nothing),
+            ("?sslmode=allow", SslMode::Prefer, Verify::Nothing),
+            ("?sslmode=require", SslMode::Require, Verify::Nothing),
+            ("?sslmode=require&sslrootcert=ca.pem", SslMode::Require, Verify::Issuer),
+            ("?sslrootcert=system", SslMode::Require, Verify::Full),
+        ] {
+            let address = read(&format!("postgres://a/b{query}"));
+            assert_eq!(address.config.get_ssl_mode(), mode, "{query}");
+            assert!(address.tls.verify == verify, "{query}");
         }
     }
 }
