@@ -149,13 +149,14 @@ pub(crate) enum ConfigError {
         #[source]
         source: std::io::Error,
     },
-    #[error("the configuration file `{path}` is not valid{meant}")]
+    /// Without the text of the line, which may hold a password.
+    #[error("the configuration file `{path}` is not valid{meant}: line {line}: {message}")]
     Invalid {
         path: PathBuf,
         /// The nearest keys, where one is not known.
         meant: String,
-        #[source]
-        source: Box<toml::de::Error>,
+        line: usize,
+        message: String,
     },
     #[error("{0}")]
     Wrong(String),
@@ -192,10 +193,17 @@ impl Config {
         variables: impl Iterator<Item = (String, String)>,
         path: &Path,
     ) -> Result<Self, ConfigError> {
-        let invalid = |source: toml::de::Error| ConfigError::Invalid {
+        let invalid = |error: toml::de::Error| ConfigError::Invalid {
             path: path.to_owned(),
-            meant: environment::meant(&source.to_string()),
-            source: Box::new(source),
+            meant: environment::meant(&error.to_string()),
+            line: error
+                .span()
+                .and_then(|at| text.get(..at.start))
+                .unwrap_or("")
+                .matches('\n')
+                .count()
+                + 1,
+            message: environment::without_value(error.message()),
         };
         let plain: Self = toml::from_str(text).map_err(invalid)?;
         let settings = environment::settings(variables)?;

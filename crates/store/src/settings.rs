@@ -31,14 +31,14 @@ pub(crate) enum Target {
 }
 
 /// The text names no database.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DatabaseUrlError {
     #[error("the database URL names no file")]
     Empty,
     #[error("the database is a file path, `sqlite:` and a path, or a `postgres://` URL")]
     Scheme,
-    #[error("the PostgreSQL URL has the form `postgres://user:password@host:port/database`")]
-    Postgres,
+    #[error("{0}")]
+    Postgres(String),
 }
 
 impl DatabaseUrl {
@@ -62,7 +62,8 @@ impl FromStr for DatabaseUrl {
     type Err = DatabaseUrlError;
     fn from_str(text: &str) -> Result<Self, DatabaseUrlError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            let options = text.parse().map_err(|_| DatabaseUrlError::Postgres)?;
+            let options = text.parse::<Address>();
+            let options = options.map_err(|fault| DatabaseUrlError::Postgres(fault.to_string()))?;
             return Ok(Self(Target::Postgres(Box::new(options))));
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));

@@ -135,7 +135,7 @@ fn set(table: &mut Table, path: &[String], value: &Value) -> Result<(), String> 
 }
 
 /// The message without the text that was given, which may be a secret.
-fn without_value(message: &str) -> String {
+pub(super) fn without_value(message: &str) -> String {
     let given = message.split_once("string \"").and_then(|(before, rest)| {
         let (_, after) = rest.rsplit_once("\", expected")?;
         Some(format!("{before}a text, expected{after}"))

@@ -6,7 +6,7 @@ mod tls;
 
 pub(crate) use self::{
     batch::LogWriter,
-    pool::{Pool, Session, open},
+    pool::{LONGEST_COMMIT, Pool, Session, open},
     tls::Tls,
 };
 

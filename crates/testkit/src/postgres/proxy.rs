@@ -30,6 +30,8 @@ pub enum Fault {
     NotDone,
     /// The commit is done, and the word of it never arrives.
     ReplyLost,
+    /// The commit never reaches the server, and the wire stays as if nothing was wrong.
+    Silence,
 }
 
 /// The wire; it is cut when this is dropped.
@@ -146,11 +148,19 @@ impl Wire {
                 }
                 b'Q' if text(&body).starts_with("COMMIT") => {
                     if marked && let Some((_, fault)) = self.take() {
-                        if fault == Fault::NotDone {
-                            return Ok(());
+                        match fault {
+                            Fault::NotDone => return Ok(()),
+                            Fault::ReplyLost => {
+                                self.mute.store(true, Ordering::SeqCst);
+                                self.send(kind, &body).await?;
+                            }
+                            Fault::Silence => {
+                                // Until the client gives up.
+                                let mut sink = tokio::io::sink();
+                                tokio::io::copy(&mut self.from_client, &mut sink).await?;
+                                return Ok(());
+                            }
                         }
-                        self.mute.store(true, Ordering::SeqCst);
-                        self.send(kind, &body).await?;
                         // Ends when the server has answered.
                         std::future::pending::<()>().await;
                     }

@@ -38,13 +38,16 @@ impl PostgresServer {
         server
     }
 
-    /// The same, but it speaks TLS with this certificate, both as PEM, and nothing else.
+    /// The same, but over TCP it speaks TLS with this certificate, both as PEM, and nothing else.
     pub fn start_with_tls(certificate: &str, key: &str) -> Self {
         let server = Self::make("fsync=off");
         let data = server.folder.path().join("data");
         // Written over what is there, and so by whom it belongs to.
-        fs::write(data.join("pg_hba.conf"), "hostssl all all 127.0.0.1/32 scram-sha-256\n")
-            .expect("a file of rules");
+        fs::write(
+            data.join("pg_hba.conf"),
+            "hostssl all all 127.0.0.1/32 scram-sha-256\nlocal all all scram-sha-256\n",
+        )
+        .expect("a file of rules");
         for (name, text) in [("server.crt", certificate), ("server.key", key)] {
             let file = data.join(name);
             fs::write(&file, text).expect("a file");
@@ -86,9 +89,10 @@ impl PostgresServer {
     /// Starts it again at the same address.
     pub fn start_again(&self) {
         let options = format!(
-            "--options=-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories='' \
+            "--options=-c listen_addresses=127.0.0.1 -c port={} -c unix_socket_directories={} \
              -c max_connections=200{}",
             self.address.port(),
+            self.folder.path().display(),
             self.settings
         );
         let log = format!("--log={}", self.folder.path().join("log").display());
@@ -121,6 +125,13 @@ impl PostgresServer {
     #[must_use]
     pub fn url_at(&self, address: SocketAddr) -> String {
         format!("postgres://postgres:{PASSWORD}@{address}/postgres")
+    }
+
+    /// Its URL by way of a socket of this machine.
+    #[must_use]
+    pub fn url_over_socket(&self) -> String {
+        let (folder, port) = (self.folder.path().display(), self.address.port());
+        format!("postgres://postgres:{PASSWORD}@/postgres?host={folder}&port={port}")
     }
 
     fn run(&self, program: &str, arguments: &[&str]) {

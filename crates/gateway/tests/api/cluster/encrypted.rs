@@ -25,7 +25,8 @@ async fn postgresql_is_spoken_to_under_tls_and_is_who_it_says() {
     }
     let folder = tempfile::tempdir().unwrap();
     let (server, authority) = server(folder.path());
-    let verified = format!("sslmode=verify-full&sslrootcert={}", authority.display());
+    let verified =
+        format!("sslmode=verify-full&sslrootcert={}&channel_binding=require", authority.display());
     let gateway = gateway().sample().config(&config(&server, &verified)).start();
     let who = gateway.service(&gateway.org("acme", &[]), ALL_SCOPES);
 
@@ -38,4 +39,8 @@ async fn postgresql_is_spoken_to_under_tls_and_is_who_it_says() {
         let (_, told) = failure(&refused, &["org", "list"]).await;
         assert!(told.contains(reason) && !told.contains("store-canary"), "{told}");
     }
+    // A socket of this machine, which knows no TLS.
+    let url = format!("[database]\nurl = \"{}&sslmode=require\"\n", server.url_over_socket());
+    let local = crate::gateway().config(&url).prepare();
+    assert!(local.run(&["org", "list"]).contains("acme"));
 }

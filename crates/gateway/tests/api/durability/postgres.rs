@@ -102,7 +102,7 @@ fn outcome(status: &str, http_status: u16, executed: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_intent_that_fails_or_seems_to_sends_nothing_and_leaves_the_key_free() {
-    for fault in [Fault::NotDone, Fault::ReplyLost] {
+    for fault in [Fault::NotDone, Fault::ReplyLost, Fault::Silence] {
         let Some(mut scene) = wired().await else { return };
 
         let refused = scene.struck(INTENT, fault).await;
@@ -149,7 +149,7 @@ async fn an_outcome_that_is_recorded_while_the_word_of_it_is_lost_is_not_recorde
 #[tokio::test(flavor = "multi_thread")]
 async fn a_seal_that_fails_or_seems_to_is_made_once() {
     for statement in [SEAL, CHECKPOINT] {
-        for fault in [Fault::NotDone, Fault::ReplyLost] {
+        for fault in [Fault::NotDone, Fault::ReplyLost, Fault::Silence] {
             let Some(scene) = wired().await else { return };
             scene.upstream.release();
             scene.wire.strike(statement, fault);

@@ -5,10 +5,12 @@ mod approvals;
 use std::time::Duration;
 
 use portcullis_core::id::EventId;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::{Pool, Session as Connection, insert_events, values_of_events, writers};
+use super::{
+    LONGEST_COMMIT, Pool, Session as Connection, insert_events, values_of_events, writers,
+};
 use crate::{
     db::{
         Value as _, all,
@@ -31,6 +33,8 @@ macro_rules! begin {
 
 /// Idle time after which a connection is probed.
 const REST: Duration = Duration::from_secs(1);
+/// Time for the answer to a probe.
+const PROBE: Duration = Duration::from_secs(2);
 
 /// Writes batches over a connection that it keeps: borrowing one anew would be two more round trips
 /// for each.
@@ -49,8 +53,20 @@ impl LogWriter {
     /// Writes the batch in one transaction. Those intents of it that lost their keys or have no
     /// approval are not written.
     ///
-    /// Intents or events alone are three round trips: the beginning, one statement, the end.
+    /// Intents or events alone are three round trips: the beginning, one statement, the end. A server that does not
+    /// answer is waited for [`LONGEST_COMMIT`]; then another connection is used.
     pub(crate) async fn commit(
+        &mut self,
+        node: &str,
+        committed_at: i64,
+        batch: &mut Batch<'_>,
+    ) -> Result<(), StoreError> {
+        let committing = self.commit_over_connection(node, committed_at, batch);
+        let late = || StoreError::OutcomeUnknown("PostgreSQL does not answer".to_owned());
+        timeout(LONGEST_COMMIT, committing).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn commit_over_connection(
         &mut self,
         node: &str,
         committed_at: i64,
@@ -91,19 +107,24 @@ impl LogWriter {
 
     async fn connection(&mut self) -> Result<Connection, DriverError> {
         if let Some((mut connection, used)) = self.kept.take()
-            && (used.elapsed() < REST || connection.ping().await.is_ok())
+            && (used.elapsed() < REST || answers(&mut connection).await)
         {
             return Ok(connection);
         }
         // The pool tests none: see [`Pool::begin`].
         loop {
             let mut connection = self.pool.take().await?;
-            if !connection.was_idle() || connection.ping().await.is_ok() {
+            if !connection.was_idle() || answers(&mut connection).await {
                 return Ok(connection);
             }
             connection.discard();
         }
     }
+}
+
+/// Asks the server. A connection without an answer is given up.
+async fn answers(connection: &mut Connection) -> bool {
+    matches!(timeout(PROBE, connection.ping()).await, Ok(Ok(())))
 }
 
 async fn write(

@@ -16,7 +16,7 @@ use futures_util::{
 use tokio::{
     runtime::Handle,
     sync::{OwnedSemaphorePermit, Semaphore},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tokio_postgres::{RowStream, Statement, error::SqlState};
 use tokio_util::{
@@ -39,6 +39,10 @@ const STATEMENTS: usize = 256;
 /// Pause in front of another attempt to connect, at first and at most.
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// Time for the answer to a commit.
+pub(super) const LONGEST_COMMIT: Duration = Duration::from_secs(15);
+/// Time for the answers to what is running when the pool is closed.
+const LAST_ANSWERS: Duration = Duration::from_secs(30);
 
 /// A number of connections, opened when they are first needed. Clones share them.
 #[derive(Debug, Clone)]
@@ -79,6 +83,8 @@ pub(crate) struct Session {
     has_begun: bool,
     /// True while an answer is waited for.
     is_asked: bool,
+    /// True if the server no longer has a prepared statement as it was.
+    is_stale: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -93,15 +99,8 @@ pub(crate) async fn open(
     settings: &DatabaseSettings,
     address: &Address,
 ) -> Result<Pool, DriverError> {
-    let mut address = address.clone();
-    let wait_ms = settings.wait.as_millis();
-    // What a node that is gone has locked is free again after a minute. The planner takes recursive statements to be
-    // long; compiling one takes half a second, running it some ms.
-    address.add_option(&format!(
-        "-c lock_timeout={wait_ms} -c idle_in_transaction_session_timeout=60s -c jit=off"
-    ));
     let most = settings.connections.max(2);
-    let pool = Pool::new(address, most, settings.wait);
+    let pool = Pool::new(address.clone(), most, settings.wait);
     drop(try_join_all((0..most.min(AT_FIRST)).map(|_| pool.take())).await?);
     Ok(pool)
 }
@@ -149,16 +148,19 @@ impl Pool {
         self.0.closing.clone()
     }
 
-    /// Waits for what is running and closes every connection.
+    /// Waits for what is running and closes every connection. What a server leaves without an answer ends with the
+    /// process.
     pub(crate) async fn close(&self) {
         self.0.closing.cancel();
-        let all = self.0.free.acquire_many(self.0.most).await;
+        let all = timeout(LAST_ANSWERS, self.0.free.acquire_many(self.0.most)).await;
         self.0.free.close();
         drop(all);
         let idle = std::mem::take(&mut *self.0.idle());
         join_all(idle.into_iter().map(Client::close)).await;
         self.0.tasks.close();
-        self.0.tasks.wait().await;
+        if timeout(self.0.wait, self.0.tasks.wait()).await.is_err() {
+            tracing::warn!("PostgreSQL left statements without an answer");
+        }
     }
 
     async fn in_time<T>(
@@ -180,15 +182,17 @@ impl Pool {
         };
         let shared = Arc::clone(&self.0);
         let (client, permit) = (Some(client), Some(permit));
-        Ok(Session { client, shared, was_idle, has_begun: false, is_asked: false, permit })
+        let (has_begun, is_asked, is_stale) = (false, false, false);
+        Ok(Session { client, shared, was_idle, has_begun, is_asked, is_stale, permit })
     }
 
     async fn connect(&self) -> Result<Client, DriverError> {
         let mut pause = PAUSE;
+        let end = Instant::now() + self.0.wait * 4 / 5;
         loop {
             match self.0.connect().await {
                 // It starts, or has no place at this moment.
-                Err(error) if error.may_pass() => sleep(pause).await,
+                Err(error) if error.may_pass() && Instant::now() < end => sleep(pause).await,
                 connected => return connected,
             }
             pause = (pause * 2).min(LONGEST_PAUSE);
@@ -212,6 +216,12 @@ impl Shared {
         let runtime = self.runtime.get_or_init(Handle::current);
         let address = self.address.clone();
         let tasks = self.tasks.clone();
+        // What a node that is gone has locked is free again after a minute. The planner takes recursive statements
+        // to be long; compiling one takes half a second, running it some ms. A pooler refuses these at the start.
+        let settings = format!(
+            "SET lock_timeout = {}; SET idle_in_transaction_session_timeout = '60s'; SET jit = off",
+            self.wait.as_millis()
+        );
         let connecting = async move {
             let tls = Tls::new(&address.tls)?;
             let (client, wire) = address.config.connect(tls).await?;
@@ -221,6 +231,7 @@ impl Shared {
                 }
             });
             let (driver, wire) = (Box::new(client), AbortOnDropHandle::new(wire));
+            driver.batch_execute(&settings).await?;
             Ok(Client { driver, statements: HashMap::new(), wire })
         };
         let connecting = AbortOnDropHandle::new(self.tasks.spawn_on(connecting, runtime));
@@ -276,8 +287,10 @@ impl Session {
         self.script(statements).await
     }
 
+    /// A server that leaves it without an answer may have done it or not.
     pub(crate) async fn commit(&mut self) -> Result<(), DriverError> {
-        self.script("COMMIT").await?;
+        let silent = Err(DriverError::Unavailable("PostgreSQL does not answer"));
+        timeout(LONGEST_COMMIT, self.script("COMMIT")).await.unwrap_or(silent)?;
         self.has_begun = false;
         Ok(())
     }
@@ -303,9 +316,9 @@ impl Session {
         values: Vec<Bound>,
     ) -> Result<u64, DriverError> {
         let client = self.claim_client()?;
-        let answer = client.run(sql, values).await;
-        self.is_asked = false;
-        Ok(answer?)
+        let answer = client.run(sql, values).await.map_err(DriverError::from);
+        self.answered(&answer);
+        answer
     }
 
     pub(crate) async fn rows<T>(
@@ -321,7 +334,7 @@ impl Session {
             collect(client.driver.query_raw(&statement, values).await?, most, read).await
         };
         let answer = answer.await;
-        self.is_asked = false;
+        self.answered(&answer);
         answer
     }
 
@@ -356,6 +369,11 @@ impl Session {
         self.client = None;
     }
 
+    fn answered<T>(&mut self, answer: &Result<T, DriverError>) {
+        self.is_asked = false;
+        self.is_stale |= answer.as_ref().is_err_and(DriverError::is_of_stale_statement);
+    }
+
     fn claim_client(&mut self) -> Result<&mut Client, DriverError> {
         self.is_asked = true;
         self.client.as_mut().ok_or(ENDED)
@@ -377,7 +395,7 @@ async fn collect<T>(rows: RowStream, most: Most, read: Read<T>) -> Result<Vec<T>
 impl Drop for Session {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        if client.driver.is_closed() {
+        if client.driver.is_closed() || self.is_stale {
             return;
         }
         if self.is_asked
@@ -424,6 +442,13 @@ impl DriverError {
     pub(crate) fn is_locked_out(&self) -> bool {
         let Self::Postgres(error) = self else { return false };
         error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
+    /// A pooler has forgotten the prepared statement, or a table was changed.
+    fn is_of_stale_statement(&self) -> bool {
+        let Self::Postgres(error) = self else { return false };
+        let stale = [SqlState::INVALID_SQL_STATEMENT_NAME, SqlState::FEATURE_NOT_SUPPORTED];
+        error.code().is_some_and(|code| stale.contains(code))
     }
 
     /// Returns true if another attempt to connect may succeed in a moment.

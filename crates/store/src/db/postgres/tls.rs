@@ -8,7 +8,8 @@ use std::{
     task::{Context, Poll},
 };
 
-use futures_util::future::{BoxFuture, FutureExt as _};
+use aws_lc_rs::digest::{SHA256, SHA384, SHA512, digest};
+use futures_util::future::{self, BoxFuture, FutureExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_rustls::{
@@ -81,13 +82,17 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, DriverError
         .map_err(|_| unfit(format!("{} has an unreadable certificate", path.display())))
 }
 
-/// The public issuers, and those of the settings.
+/// The issuers of the settings; without any, the public ones.
 fn roots(settings: &TlsSettings) -> Result<RootCertStore, DriverError> {
-    let mut roots: RootCertStore = webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect();
-    if let Some(more) = &settings.roots {
-        for certificate in certificates(more)? {
-            roots.add(certificate).map_err(unfit)?;
-        }
+    let Some(file) = &settings.roots else {
+        return Ok(webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect());
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(unfit)?;
+    }
+    if roots.is_empty() {
+        return Err(unfit(format!("{} has no certificate", file.display())));
     }
     Ok(roots)
 }
@@ -157,13 +162,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> MakeTlsConnect<S> for T
     type Error = io::Error;
 
     fn make_tls_connect(&mut self, host: &str) -> io::Result<Handshake> {
-        let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
-        Ok(Handshake(self.0.clone(), name))
+        // A socket of this machine has no name.
+        let name = (!host.is_empty()).then(|| ServerName::try_from(host.to_owned()));
+        Ok(Handshake(self.0.clone(), name.transpose().map_err(io::Error::other)?))
     }
 }
 
 /// A handshake with a server of this name.
-pub(crate) struct Handshake(TlsConnector, ServerName<'static>);
+pub(crate) struct Handshake(TlsConnector, Option<ServerName<'static>>);
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TlsConnect<S> for Handshake {
     type Stream = Stream<S>;
@@ -171,7 +177,12 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin + 'static> TlsConnect<S> for Hands
     type Future = BoxFuture<'static, io::Result<Stream<S>>>;
 
     fn connect(self, stream: S) -> Self::Future {
-        self.0.connect(self.1, stream).map(|made| made.map(|made| Stream(Box::new(made)))).boxed()
+        let Self(connector, name) = self;
+        let Some(name) = name else {
+            let nameless = io::Error::other("a server without a name cannot be verified");
+            return future::ready(Err(nameless)).boxed();
+        };
+        connector.connect(name, stream).map(|made| made.map(|made| Stream(Box::new(made)))).boxed()
     }
 }
 
@@ -208,6 +219,71 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Stream<S> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream for Stream<S> {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        let (_, session) = self.0.get_ref();
+        let certificate = session.peer_certificates().and_then(<[_]>::first);
+        let hash = certificate.and_then(|it| end_point(it));
+        hash.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+    }
+}
+
+/// `tls-server-end-point` (RFC 5929): the certificate under the hash of its signature. `None` for signatures of which
+/// the RFC does not say the hash.
+fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1];
+    const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3];
+    let (whole, _) = element(certificate)?;
+    let (_, signature) = element(whole)?;
+    let (algorithm, _) = element(signature)?;
+    let (name, _) = element(algorithm)?;
+    let (last, family) = name.split_last()?;
+    let hash = match (family, last) {
+        (RSA, 11) | (ECDSA, 2) => &SHA256,
+        (RSA, 12) | (ECDSA, 3) => &SHA384,
+        (RSA, 13) | (ECDSA, 4) => &SHA512,
+        _ => return None,
+    };
+    Some(digest(hash, certificate).as_ref().to_vec())
+}
+
+/// The content of the first element of DER, and what stands behind it.
+fn element(der: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&length, rest) = der.get(1..)?.split_first()?;
+    if length < 0x80 {
+        return rest.split_at_checked(usize::from(length));
+    }
+    let (bytes, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
+    let length = bytes
+        .iter()
+        .try_fold(0_usize, |sum, byte| sum.checked_mul(256)?.checked_add(usize::from(*byte)))?;
+    rest.split_at_checked(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A certificate in outline: its body, the algorithm of its signature, and no signature.
+    fn outline(algorithm: &[u8]) -> Vec<u8> {
+        let name = [&[6, u8::try_from(algorithm.len()).unwrap()], algorithm].concat();
+        let algorithm = [&[0x30, u8::try_from(name.len()).unwrap()], name.as_slice()].concat();
+        let body = [&[0x30, 0x82, 1, 0][..], &[0; 256]].concat();
+        let length = u16::try_from(body.len() + algorithm.len()).unwrap().to_be_bytes();
+        [&[0x30, 0x82][..], &length, &body, &algorithm].concat()
+    }
+
+    #[test]
+    fn a_certificate_is_bound_by_the_hash_of_its_signature() {
+        for (algorithm, bytes) in [
+            (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 11][..], Some(32)),
+            (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3], Some(48)),
+            (&[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13], Some(64)),
+            (&[0x2b, 0x65, 0x70], None),
+        ] {
+            let hash = end_point(&outline(algorithm));
+            assert_eq!(hash.map(|it| it.len()), bytes, "{algorithm:?}");
+        }
+        let whole = outline(&[0x2b, 0x65, 0x70]);
+        assert!((0..whole.len()).all(|end| end_point(&whole[..end]).is_none()));
+        assert_eq!(element(&[0x30, 0x89, 1, 0, 0, 0, 0, 0, 0, 0, 0]), None);
     }
 }
