@@ -46,7 +46,7 @@ pub struct Detector {
     pub(crate) against: Vec<String>,
     /// Makes equal values equal before they are fingerprinted.
     pub(crate) normal_form: NormalForm,
-    /// Texts, or JSON objects, in which it must fire; run as tests and shown in the docs.
+    /// Texts, or JSON objects, in which it must fire; run as tests.
     pub(crate) positives: Vec<String>,
     /// Texts, or JSON objects, in which it must not.
     pub(crate) negatives: Vec<String>,

@@ -15,23 +15,19 @@ const HEAD: &str = "\
 
 <!-- Made from the detectors' definitions: `cargo run -- dlp detectors > docs/detectors.md`. -->
 
-These names are what policies, `[dlp.detectors]` in the configuration and findings use; they do not
-change. Every example on this page is also a test.
+Policies, `[dlp.detectors]` in the configuration and findings use these names, which do not change.
+[dlp.md](dlp.md) explains the actions and [dlp-reference.md](dlp-reference.md) the rules.
 
-A detector adds up evidence in bits: its form, check digits, a vendor's prefix, randomness, words
-near the match, and the two nearest JSON keys above it. From 16 bits on it reports a match as
-`possible`, from 24 as `likely`, from 32 as `very_likely`; `min_likelihood` sets a higher bar for one
-detector. One check digit is worth about three bits: a number that could be anything fires only
-beside a word that names it, however right its check digits are. A key such as `order` or
-`timestamp` speaks against numbers.
+A detector adds up evidence in bits: the form, check digits (one is worth about three bits), a
+vendor's prefix, randomness, words near the match, and the two nearest JSON keys above it. From 16
+bits on a match is reported as `possible`, from 24 as `likely`, from 32 as `very_likely`.
 
-In the tables, **Alone** says whether a form of it is telling by itself. **Words** count within 64
-characters before or 32 after the match and in keys, in any spelling: `tax id` is also `tax_id`,
-`taxId` and `TaxIDs`. Secrets in examples are cut short, so that scanners do not take this page for
-a leak.
-
-Names of persons and addresses in prose need a model and are not among them; an external detector
-can be added for those who have one.
+Each category has up to two tables: detectors with a form that is enough by itself, and detectors
+that also need a word or another sign in their context. Words count within 64 characters before or
+32 after the match and in keys, in any spelling: `tax id` is also `tax_id`, `taxId` and `TaxIDs`; a
+key such as `order` or `timestamp` speaks against numbers. At most three words are shown, and none
+if the only one is the beginning of the detector's name. The
+[definitions](../crates/dlp/detectors/README.md) have all of them, and examples, which are tests.
 ";
 
 /// The page, in Markdown, without a last line break.
@@ -41,20 +37,20 @@ pub fn catalogue() -> String {
     let all = Catalogue::all();
     let _ = write!(page, "\n{} detectors are built in.\n", all.len());
     for (category, title) in TITLES {
-        let own: Vec<_> = all.clone().filter(|found| found.category == *category).collect();
+        let own = all.clone().map(AsRef::as_ref).filter(|it: &&Detector| it.category == *category);
+        let own: Vec<&Detector> = own.collect();
         let does = |direction| word(category.usual_action(direction));
         let input = does(Direction::Input);
         let output = does(Direction::Output);
         let count = own.len();
         let _ = write!(
             page,
-            "\n## {title}: `{}`\n\n{count} detectors. By default {input} on input and {output} on output.\n\n\
-             | Detector | Finds | Alone | Words | Fires | Passes |\n|---|---|---|---|---|---|\n",
+            "\n## {title}: `{}`\n\n{count} detectors; {input} on input and {output} on output.\n",
             category.as_str()
         );
-        for detector in own {
-            line(detector, &mut page);
-        }
+        let (alone, beside): (Vec<_>, Vec<_>) = own.into_iter().partition(|it| is_telling(it));
+        table("By itself | Finds", alone, &mut page);
+        table("In context | Finds | Words", beside, &mut page);
     }
     page.truncate(page.trim_end().len());
     page
@@ -70,25 +66,33 @@ const TITLES: &[(Category, &str)] = &[
     (Category::Injection, "Instructions to a model"),
 ];
 
-fn line(detector: &Detector, page: &mut String) {
-    let is_secret = detector.category == Category::Secret;
-    let examples = |list: &[String]| {
-        let shown = list.iter().take(2).map(|example| code(&shortened(example, is_secret)));
-        shown.collect::<Vec<_>>().join("<br>")
-    };
-    let _ = writeln!(
-        page,
-        "| `{}` | {} | {} | {} | {} | {} |",
-        detector.name,
-        detector.description.replace('|', "\\|"),
-        if is_telling(detector) { "yes" } else { "" },
-        words(detector),
-        examples(&detector.positives),
-        examples(&detector.negatives),
-    );
+/// Writes the detectors below these column names.
+fn table(columns: &str, detectors: Vec<&Detector>, page: &mut String) {
+    if detectors.is_empty() {
+        return;
+    }
+    let count = columns.split('|').count();
+    let _ = write!(page, "\n{columns}\n{}\n", ["---"].repeat(count).join("|"));
+    for detector in detectors {
+        let _ = write!(page, "`{}` | {}", detector.name, finds(detector));
+        let words = words(detector);
+        if count > 2 && !words.is_empty() {
+            let _ = write!(page, " | {words}");
+        }
+        page.push('\n');
+    }
 }
 
-/// Returns true if it can fire without a word beside it.
+/// The description, without the condition that a column of the table has.
+fn finds(detector: &Detector) -> String {
+    let description = detector.description.as_str();
+    let plain = [", beside words that name it", ", beside its name"]
+        .into_iter()
+        .find_map(|condition| description.strip_suffix(condition));
+    plain.unwrap_or(description).replace('|', "\\|")
+}
+
+/// Whether the detector can fire without a word beside the value.
 fn is_telling(detector: &Detector) -> bool {
     if detector.is_named() {
         return false;
@@ -104,7 +108,8 @@ fn is_telling(detector: &Detector) -> bool {
     Likelihood::from_bits(detector.bits + more).is_some()
 }
 
-/// The words that speak for it: names of vendors for secrets that are looked for beside them.
+/// The words that speak for a detector: names of vendors for secrets that are looked for beside them. An only
+/// word that begins the name of the detector is left out.
 fn words(detector: &Detector) -> String {
     let words: &[String] = if detector.is_named() {
         &detector.literals
@@ -114,23 +119,13 @@ fn words(detector: &Detector) -> String {
     } else {
         &detector.context
     };
-    let shown = words.iter().take(6).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
-    if words.len() > 6 { format!("{shown}, …") } else { shown }
-}
-
-/// Shortens an example: of a secret, less is left than anyone could use.
-fn shortened(example: &str, is_secret: bool) -> String {
-    let longest = if is_secret { 22 } else { 60 };
-    let plain = example.replace('\n', "⏎");
-    if plain.chars().count() <= longest {
-        return plain;
+    if let [only] = words
+        && detector.name.starts_with(only.as_str())
+    {
+        return String::new();
     }
-    plain.chars().take(longest).chain(['…']).collect()
-}
-
-fn code(text: &str) -> String {
-    let fence = if text.contains('`') { "``" } else { "`" };
-    format!("{fence}{}{fence}", text.replace('|', "\\|"))
+    let shown = words.iter().take(3).map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    if words.len() > 3 { format!("{shown}, …") } else { shown }
 }
 
 fn word(action: Action) -> &'static str {
