@@ -87,9 +87,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> GuardedStream<S> {
 }
 
 impl<S> GuardedStream<S> {
-    fn guarded(&mut self) -> GuardedStream<'_, S> {
+    fn guarded(&mut self) -> GuardedRead<'_, S> {
         let Self { stream, guard, connection, .. } = self;
-        GuardedStream { stream: stream.inner_mut(), guard, connection }
+        GuardedRead { stream: stream.inner_mut(), guard, connection }
     }
 }
 
@@ -183,13 +183,13 @@ impl Frames {
 }
 
 /// A stream as it is read: up to the first byte that breaks its framing.
-struct GuardedStream<'a, S> {
+struct GuardedRead<'a, S> {
     stream: &'a mut S,
     guard: &'a mut Guard,
     connection: &'a Connection,
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for GuardedStream<'_, S> {
+impl<S: AsyncRead + Unpin> AsyncRead for GuardedRead<'_, S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -350,7 +350,7 @@ mod tests {
             let mut room = vec![0; 4 * READ_AT_ONCE];
             let mut buffer = ReadBuf::new(&mut room);
             let mut stream =
-                GuardedStream { stream: &mut server, guard: &mut guard, connection: &connection };
+                GuardedRead { stream: &mut server, guard: &mut guard, connection: &connection };
             while Pin::new(&mut stream).poll_read(context, &mut buffer).is_ready() {}
             read.push(buffer.filled().len());
             if read.len() == 3 { Poll::Ready(()) } else { Poll::Pending }

@@ -3,7 +3,7 @@
 use portcullis_app::Trust;
 use portcullis_core::{
     id::{OrgId, PrincipalId},
-    trust::{TrustRule, Who},
+    trust::{RuleSubject, TrustRule},
 };
 use portcullis_store::{Store, StoreError};
 use serde_json::{Value, json};
@@ -52,8 +52,8 @@ async fn missing(rule: &TrustRule, store: &Store) -> Result<Vec<String>, StoreEr
         found.push(format!("the org {} is disabled", rule.org));
     }
     let principal = match &rule.who {
-        Who::Fixed(principal) => Some(principal),
-        Who::User { .. } => None,
+        RuleSubject::Fixed(principal) => Some(principal),
+        RuleSubject::User { .. } => None,
     };
     for principal in principal.into_iter().chain(&rule.delegation) {
         found.extend(absent(rule.org, *principal, store).await?);
