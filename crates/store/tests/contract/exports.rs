@@ -13,7 +13,7 @@ const QUOTA: ExportQuota = ExportQuota { running: 3, files: 5, bytes: 1000 };
 const BEAT: ExportBeat = ExportBeat { scanned: 1, total: 2, bytes: 7 };
 
 async fn begin_export(store: &Store, org: u32, n: u32) -> bool {
-    store.create_export(&export(org, n), QUOTA).await.unwrap() == ExportBegan::Begun
+    store.create_export(&export(org, n), QUOTA, None).await.unwrap() == ExportBegan::Begun
 }
 
 fn export(org: u32, n: u32) -> NewExport {
@@ -77,7 +77,7 @@ on_both! {
         let [mine, silent, living] = [1, 2, 3].map(|n| given::id("exp", n));
         for (n, node) in [(1, "node-1"), (2, "node-2"), (3, "node-3")] {
             let export = NewExport { node: node.to_owned(), ..export(1, n) };
-            assert!(store.create_export(&export, QUOTA).await.unwrap() == ExportBegan::Begun);
+            assert!(store.create_export(&export, QUOTA, None).await.unwrap() == ExportBegan::Begun);
         }
         assert!(store.beat_export(org, living, BEAT, NOW.plus_seconds(100)).await.unwrap());
 
@@ -145,17 +145,17 @@ on_both! {
         }
         assert!(begin_export(store, 1, 5).await);
 
-        let full = store.create_export(&export(1, 6), QUOTA).await.unwrap();
+        let full = store.create_export(&export(1, 6), QUOTA, None).await.unwrap();
 
         assert_eq!(full, ExportBegan::Full(NOW.plus_seconds(86_400)), "five files");
         assert!(store.fail_export(org, given::id("exp", 5), "no").await.unwrap());
         assert_eq!(store.export_bytes_beside(org, given::id("exp", 4), NOW).await.unwrap(), 300);
         finished(7, 600).await;
         let roomy = ExportQuota { files: 100, ..QUOTA };
-        let full = store.create_export(&export(1, 8), roomy).await.unwrap();
+        let full = store.create_export(&export(1, 8), roomy, None).await.unwrap();
         assert_eq!(full, ExportBegan::Full(NOW.plus_seconds(86_400)), "a thousand bytes");
         assert!(begin_export(store, 2, 50).await, "another org has its own");
         let later = NewExport { created_at: NOW.plus_seconds(86_401), ..export(1, 9) };
-        assert_eq!(store.create_export(&later, QUOTA).await.unwrap(), ExportBegan::Begun);
+        assert_eq!(store.create_export(&later, QUOTA, None).await.unwrap(), ExportBegan::Begun);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use portcullis_core::principal::{Role, Scope, ScopeSet};
-use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery, StoreError};
 
 use crate::{
     database::{Database, on_both},
@@ -146,19 +146,19 @@ on_both! {
             principal.disabled_at = (n == 3).then_some(NOW);
             db.store.create_principal(&principal).await.unwrap();
         }
-        let of = async |page: PrincipalPage| {
+        let of = async |page: PrincipalQuery| {
             let found = db.store.page_principals(org, &page).await.unwrap();
             found.into_iter().map(|it| it.name).collect::<Vec<_>>()
         };
-        let all = || PrincipalPage { limit: 10, ..PrincipalPage::default() };
+        let all = || PrincipalQuery { limit: 10, ..PrincipalQuery::default() };
 
         assert_eq!(of(all()).await.len(), 4);
-        assert_eq!(of(PrincipalPage { limit: 1, ..all() }).await, ["person 1"]);
+        assert_eq!(of(PrincipalQuery { limit: 1, ..all() }).await, ["person 1"]);
         let after = Some(given::id("usr", 3));
-        assert_eq!(of(PrincipalPage { after, ..all() }).await, ["person 4"]);
+        assert_eq!(of(PrincipalQuery { after, ..all() }).await, ["person 4"]);
         let role = Some("admin".to_owned());
-        assert_eq!(of(PrincipalPage { role, ..all() }).await, ["person 2"]);
-        assert_eq!(of(PrincipalPage { disabled: Some(true), ..all() }).await, ["person 3"]);
-        assert_eq!(of(PrincipalPage { disabled: Some(false), ..all() }).await.len(), 3);
+        assert_eq!(of(PrincipalQuery { role, ..all() }).await, ["person 2"]);
+        assert_eq!(of(PrincipalQuery { disabled: Some(true), ..all() }).await, ["person 3"]);
+        assert_eq!(of(PrincipalQuery { disabled: Some(false), ..all() }).await.len(), 3);
     }
 }

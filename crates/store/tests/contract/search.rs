@@ -2,7 +2,7 @@
 
 use portcullis_core::id::{OrgId, PrincipalId};
 use portcullis_store::{
-    ConsentPage, Principal, PrincipalPage, SessionPage, Store, TokenQuery, TokenRecord,
+    ConsentPage, Principal, PrincipalQuery, SessionPage, Store, TokenQuery, TokenRecord,
 };
 
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
 /// How many principals and tokens a search finds.
 async fn found(store: &Store, org: OrgId, asked: &str) -> (usize, usize) {
     let page =
-        PrincipalPage { search: Some(asked.to_owned()), limit: 10, ..PrincipalPage::default() };
+        PrincipalQuery { search: Some(asked.to_owned()), limit: 10, ..PrincipalQuery::default() };
     let query = TokenQuery {
         search: Some(asked),
         principal_id: None,
