@@ -279,7 +279,7 @@ async fn open_sqlite(settings: &DatabaseSettings, path: &Path) -> Result<Db, Sto
 }
 
 impl Db {
-    /// What is for SQLite, or what is for PostgreSQL.
+    /// Picks one of two by the database.
     pub(crate) fn pick<T>(&self, sqlite: T, postgres: T) -> T {
         match self {
             Self::Sqlite { .. } => sqlite,

@@ -325,7 +325,7 @@ impl Row<'_> {
         T::of_stored(stored.map_err(DriverError::Column)?).ok_or(DriverError::Corrupt(place))
     }
 
-    /// What the JSON in a column says.
+    /// Value of the JSON in a column.
     pub(crate) fn json<T: DeserializeOwned>(self, place: &'static str) -> Result<T, DriverError> {
         let text: String = self.get(place)?;
         serde_json::from_str(&text).map_err(|_| DriverError::Corrupt(place))

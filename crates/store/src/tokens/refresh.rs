@@ -62,7 +62,7 @@ pub enum Rotated {
 }
 
 /// A refresh token as it stands, and the pair that it has bought.
-struct Standing {
+struct RefreshRow {
     token_id: TokenId,
     state: RefreshState,
     grant_ends_at: Timestamp,
@@ -72,7 +72,7 @@ struct Standing {
     sealed: Option<Vec<u8>>,
 }
 
-record!(Standing in "refreshes", |row| token_id, grant_ends_at, access_seconds, next_access_id,
+record!(RefreshRow in "refreshes", |row| token_id, grant_ends_at, access_seconds, next_access_id,
     next_refresh_id, sealed, state = state_of(row)?);
 
 fn state_of(row: Row<'_>) -> Result<RefreshState, DriverError> {
@@ -95,10 +95,10 @@ impl Store {
     #[boxed]
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
-        let found: Option<Standing> = read!(self, known.token.org_id, |conn| {
+        let found: Option<RefreshRow> = read!(self, known.token.org_id, |conn| {
             find!(conn, STATE.as_str() => hash.as_bytes().as_slice())
         });
-        Ok(found.map(|Standing { state, grant_ends_at, access_seconds, .. }| KnownRefresh {
+        Ok(found.map(|RefreshRow { state, grant_ends_at, access_seconds, .. }| KnownRefresh {
             known,
             grant_ends_at,
             access_seconds,
@@ -126,7 +126,7 @@ impl Store {
         let org = rotation.access.record.org_id.to_string();
         let pair = change!(self, rotation.access.record.org_id, |tx| {
             tx.lock_tokens(&org).await?;
-            let found: Standing = one!(tx, STATE.as_str() => hash);
+            let found: RefreshRow = one!(tx, STATE.as_str() => hash);
             match found.state.presented(rotation.now) {
                 Presented::Fresh => {
                     run!(tx, SPEND => found.token_id, rotation.now, rotation.access.record.id,
@@ -151,7 +151,7 @@ impl Store {
         }
     }
 
-    async fn bought(&self, org: OrgId, found: Standing) -> Result<Pair, StoreError> {
+    async fn bought(&self, org: OrgId, found: RefreshRow) -> Result<Pair, StoreError> {
         let (Some(access), Some(refresh), Some(sealed)) =
             (found.next_access_id, found.next_refresh_id, found.sealed)
         else {
