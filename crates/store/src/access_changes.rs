@@ -4,11 +4,10 @@
 //! time, so changes are numbered in the order of their commits. In `PostgreSQL` a change is known by
 //! its transaction; everything below the oldest transaction under way has been seen or will never be.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
-    db::{Db, Store, change, database_clock, one, parse, read, row, run},
+    db::{Db, Store, boxed, changed, database_clock, one, read},
     error::StoreError,
 };
 
@@ -39,12 +38,6 @@ pub struct AccessChanges {
     pub is_complete: bool,
 }
 
-row!(ChangesRow {
-    next: i64,
-    read_at: i64,
-    changes: Option<String>,
-});
-
 impl Store {
     /// The changes since a mark. Without one there are none, and the first mark.
     #[boxed]
@@ -52,25 +45,19 @@ impl Store {
         &self,
         since: Option<AccessMark>,
     ) -> Result<AccessChanges, StoreError> {
-        let changes = match &self.db {
-            Db::Sqlite { .. } => CHANGES_SQLITE,
-            Db::Postgres(_) => CHANGES_POSTGRES,
-        };
-        let row: ChangesRow = read!(self, installation, |conn| {
-            one!(conn, changes => since.map_or(i64::MAX, |mark| mark.from))
-        });
-        let rows: Vec<(i64, String)> = match &row.changes {
-            Some(rows) => serde_json::from_str(rows)
-                .map_err(|_| StoreError::Corrupt("access_changes.org_id"))?,
-            None => Vec::new(),
-        };
+        let changes = self.db.pick(CHANGES_SQLITE, CHANGES_POSTGRES);
+        let (next, read_at, changes): (i64, i64, Option<String>) =
+            read!(self, installation, |conn| {
+                one!(conn, changes => since.map_or(i64::MAX, |mark| mark.from))
+            });
+        let rows: Vec<(i64, String)> = serde_json::from_str(changes.as_deref().unwrap_or("[]"))
+            .map_err(|_| StoreError::Corrupt("access_changes.org_id"))?;
         // An org whose id cannot be read has no callers.
-        let known =
-            |(at, org): (i64, String)| Some((at, parse(&org, "access_changes.org_id").ok()?));
+        let known = |(at, org): (i64, String)| Some((at, org.parse().ok()?));
         Ok(AccessChanges {
             changes: rows.into_iter().filter_map(known).collect(),
-            is_complete: since.is_some_and(|mark| row.read_at.saturating_sub(mark.read_at) < LATE),
-            mark: AccessMark { from: row.next, read_at: row.read_at },
+            is_complete: since.is_some_and(|mark| read_at.saturating_sub(mark.read_at) < LATE),
+            mark: AccessMark { from: next, read_at },
         })
     }
 
@@ -78,9 +65,7 @@ impl Store {
     #[boxed]
     pub async fn forget_access_changes(&self) -> Result<(), StoreError> {
         if let Db::Postgres(_) = &self.db {
-            change!(self, installation, |tx| {
-                run!(tx, FORGET => KEPT);
-            });
+            changed!(self, installation, FORGET => KEPT);
         }
         Ok(())
     }

@@ -7,7 +7,6 @@
 
 mod rows;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     approval::{Approval, Audience, Status},
     clock::Timestamp,
@@ -16,9 +15,9 @@ use portcullis_core::{
 
 use serde_json::json;
 
-use self::rows::{GlanceRow, RowWithoutInput, StoredRow};
+use self::rows::WithoutInput;
 use crate::{
-    db::{Db, Found, Readable as _, Store, all, change, find, one, read, run, text_list},
+    db::{Found, Store, all, boxed, changed, find, list, one, read},
     error::StoreError,
 };
 
@@ -96,8 +95,8 @@ impl Store {
         org: OrgId,
         id: ApprovalId,
     ) -> Result<Option<StoredApproval>, StoreError> {
-        let row: Option<StoredRow> = read!(self, unqueued org, |conn| find!(conn, FIND => org, id));
-        row.map(StoredRow::read).transpose()
+        let find = select("WHERE org_id = $1 AND id = $2");
+        Ok(read!(self, unqueued org, |conn| find!(conn, find => org, id)))
     }
 
     /// The newest approval of the call with this digest that is pending, approved or denied and not
@@ -109,9 +108,11 @@ impl Store {
         digest: &str,
         now: Timestamp,
     ) -> Result<Option<StoredApproval>, StoreError> {
-        let row: Option<StoredRow> =
-            read!(self, unqueued org, |conn| find!(conn, FIND_OF_CALL => org, digest, now));
-        row.map(StoredRow::read).transpose()
+        let find = select(
+            "WHERE org_id = $1 AND digest = $2 AND expires_at > $3 \
+             AND status IN ('pending', 'approved', 'denied') ORDER BY id DESC LIMIT 1",
+        );
+        Ok(read!(self, unqueued org, |conn| find!(conn, find => org, digest, now)))
     }
 
     /// Number of pending approvals for calls of the principal.
@@ -135,15 +136,14 @@ impl Store {
     /// The pending approvals of all orgs, in numbers.
     #[boxed]
     pub async fn pending_approvals(&self, now: Timestamp) -> Result<PendingApprovals, StoreError> {
-        let (count, oldest): (i64, Option<i64>) = read!(self, installation, |conn| {
+        let (count, oldest) = read!(self, installation, |conn| {
             one!(
                 conn, "SELECT COUNT(*), MIN(created_at) FROM approvals \
                  WHERE status = 'pending' AND expires_at > $1"
                 => now
             )
         });
-        let count = u64::try_from(count).unwrap_or(0);
-        Ok(PendingApprovals { count, oldest: oldest.map(Timestamp::from_micros) })
+        Ok(PendingApprovals { count, oldest })
     }
 
     /// The org's approvals that match, newest first, going on behind the approval `after`.
@@ -155,12 +155,9 @@ impl Store {
         after: Option<ApprovalId>,
         limit: u32,
     ) -> Result<Vec<StoredApproval>, StoreError> {
-        let list = if filter.status.is_some_and(Status::is_open) { LIST_OPEN } else { LIST };
-        let rows: Vec<Found<StoredRow>> = read!(self, org, |conn| {
-            all!(conn, list => org, filter.status.map(Status::as_str), filter.now,
-                filter.requester, after, limit)
-        });
-        Ok(self.readable(rows))
+        let list = select(listed(filter));
+        Ok(list!(self, org, list => org, filter.status.map(Status::as_str), filter.now,
+            filter.requester, after, limit))
     }
 
     /// The same, as far as a list is filtered by it.
@@ -172,13 +169,10 @@ impl Store {
         after: Option<ApprovalId>,
         limit: u32,
     ) -> Result<Vec<ApprovalGlance>, StoreError> {
-        let open = filter.status.is_some_and(Status::is_open);
-        let list = if open { GLANCE_OPEN } else { GLANCE };
-        let rows: Vec<Found<GlanceRow>> = read!(self, org, |conn| {
-            all!(conn, list => org, filter.status.map(Status::as_str), filter.now,
-                filter.requester, after, limit)
-        });
-        Ok(self.readable(rows))
+        let glance = "SELECT org_id, id, principal_id, tool_id, audience, size FROM approvals ";
+        let list = glance.to_owned() + listed(filter);
+        Ok(list!(self, org, list => org, filter.status.map(Status::as_str), filter.now,
+            filter.requester, after, limit))
     }
 
     /// Approvals of the org that have these ids, newest first.
@@ -192,25 +186,17 @@ impl Store {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let sqlite = match &self.db {
-            Db::Sqlite { .. } => true,
-            Db::Postgres(_) => false,
-        };
+        let among = format!("WHERE org_id = $1 AND id IN {} ORDER BY id DESC", self.db.texts("$2"));
         let ids = json!(ids).to_string();
-        match parts {
-            ApprovalParts::All => {
-                let find = if sqlite { AMONG_SQLITE } else { AMONG_POSTGRES };
-                let rows: Vec<Found<StoredRow>> =
-                    read!(self, org, |conn| all!(conn, find => org, &ids));
-                Ok(self.readable(rows))
-            }
+        Ok(match parts {
+            ApprovalParts::All => list!(self, org, select(&among) => org, &ids),
             ApprovalParts::WithoutInput => {
-                let find = if sqlite { LIGHT_SQLITE } else { LIGHT_POSTGRES };
-                let rows: Vec<Found<RowWithoutInput>> =
+                let find = select_without_input(&among);
+                let found: Vec<Found<WithoutInput>> =
                     read!(self, org, |conn| all!(conn, find => org, &ids));
-                Ok(self.readable(rows))
+                self.readable(found)
             }
-        }
+        })
     }
 
     /// The open approvals of all orgs, those that expire first before the others, at most `limit`;
@@ -222,10 +208,14 @@ impl Store {
         due: Option<Timestamp>,
         limit: u32,
     ) -> Result<Vec<StoredApproval>, StoreError> {
+        let find = select_without_input(
+            "WHERE status IN ('pending', 'approved') AND ($1 IS NULL OR expires_at <= $1) \
+             ORDER BY expires_at, org_id, id LIMIT $2 OFFSET $3",
+        );
         let mut skipped = 0_i64;
         loop {
-            let rows: Vec<Found<RowWithoutInput>> =
-                read!(self, installation, |conn| all!(conn, OPEN => due, limit, skipped));
+            let rows: Vec<Found<WithoutInput>> =
+                read!(self, installation, |conn| all!(conn, find.clone() => due, limit, skipped));
             let found = rows.len();
             let open = self.readable(rows);
             // Those that cannot be read stay, and keep no others from being found.
@@ -242,7 +232,7 @@ impl Store {
     pub async fn forget_approvals(&self, before: Timestamp) -> Result<u64, StoreError> {
         let mut forgotten = 0;
         loop {
-            let gone = change!(self, installation, |tx| run!(tx, FORGET => before, BATCH));
+            let gone = changed!(self, installation, FORGET => before, BATCH);
             forgotten += gone;
             if gone < u64::try_from(BATCH).unwrap_or(0) {
                 return Ok(forgotten);
@@ -254,16 +244,14 @@ impl Store {
     /// these. Gives how many.
     #[boxed]
     pub async fn forget_surplus_approvals(&self, most: ApprovalLimits) -> Result<u64, StoreError> {
-        let count = i64::from(most.count);
-        let bytes = i64::try_from(most.bytes).unwrap_or(i64::MAX);
-        let crowded: Vec<String> =
-            read!(self, installation, |conn| all!(conn, scalar CROWDED => count, bytes));
+        let crowded: Vec<String> = read!(self, installation, |conn| {
+            all!(conn, scalar CROWDED => most.count, most.bytes)
+        });
         let mut forgotten = 0;
         for org in crowded {
             loop {
-                let gone = change!(self, installation, |tx| {
-                    run!(tx, FORGET_SURPLUS => &org, count, bytes, BATCH)
-                });
+                let gone = changed!(self, installation, FORGET_SURPLUS => &org, most.count, most.bytes,
+                    BATCH);
                 forgotten += gone;
                 if gone < u64::try_from(BATCH).unwrap_or(0) {
                     break;
@@ -274,70 +262,31 @@ impl Store {
     }
 }
 
-macro_rules! select {
-    () => {
+fn select(rest: &str) -> String {
+    format!(
         "SELECT org_id, id, digest, status, revision, uses_left, expires_at, state, input \
-         FROM approvals "
-    };
+         FROM approvals {rest}"
+    )
 }
 
-macro_rules! select_without_input {
-    () => {
-        "SELECT org_id, id, digest, status, revision, uses_left, expires_at, state FROM approvals "
-    };
+fn select_without_input(rest: &str) -> String {
+    format!(
+        "SELECT org_id, id, digest, status, revision, uses_left, expires_at, state \
+         FROM approvals {rest}"
+    )
 }
 
-macro_rules! glance {
-    () => {
-        "SELECT org_id, id, principal_id, tool_id, audience, size FROM approvals "
-    };
-}
-
-macro_rules! among {
-    ($dialect:ident) => {
-        concat!("WHERE org_id = $1 AND id IN ", text_list!($dialect, "$2"), " ORDER BY id DESC")
-    };
-}
-
-macro_rules! listed {
-    () => {
+/// The SQL for the approvals of a list. Ended ones are not looked at for those that are open.
+fn listed(filter: &ApprovalFilter) -> &'static str {
+    if filter.status.is_some_and(Status::is_open) {
+        "WHERE org_id = $1 AND status IN ('pending', 'approved') AND status = $2 AND expires_at > $3 \
+         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
+    } else {
         "WHERE org_id = $1 AND ($2 IS NULL OR $2 = CASE \
          WHEN status IN ('pending', 'approved') AND expires_at <= $3 THEN 'expired' ELSE status END) \
          AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
-    };
+    }
 }
-
-/// Ended approvals are not looked at.
-macro_rules! listed_open {
-    () => {
-        "WHERE org_id = $1 AND status IN ('pending', 'approved') AND status = $2 AND expires_at > $3 \
-         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
-    };
-}
-
-const FIND: &str = concat!(select!(), "WHERE org_id = $1 AND id = $2");
-
-const FIND_OF_CALL: &str = concat!(
-    select!(),
-    "WHERE org_id = $1 AND digest = $2 AND expires_at > $3 \
-     AND status IN ('pending', 'approved', 'denied') ORDER BY id DESC LIMIT 1"
-);
-
-const LIST: &str = concat!(select!(), listed!());
-const LIST_OPEN: &str = concat!(select!(), listed_open!());
-const GLANCE: &str = concat!(glance!(), listed!());
-const GLANCE_OPEN: &str = concat!(glance!(), listed_open!());
-
-const AMONG_SQLITE: &str = concat!(select!(), among!(sqlite));
-const AMONG_POSTGRES: &str = concat!(select!(), among!(postgres));
-const LIGHT_SQLITE: &str = concat!(select_without_input!(), among!(sqlite));
-const LIGHT_POSTGRES: &str = concat!(select_without_input!(), among!(postgres));
-
-const OPEN: &str = concat!(
-    select_without_input!(),
-    "WHERE status IN ('pending', 'approved') AND ($1 IS NULL OR expires_at <= $1) \
-     ORDER BY expires_at, org_id, id LIMIT $2 OFFSET $3"
-);
 
 const FORGET: &str = "
 DELETE FROM approvals WHERE (org_id, id) IN (

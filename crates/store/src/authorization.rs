@@ -2,7 +2,6 @@
 
 mod consents;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     authorization::{ClientGrant, CodeChallenge, RedirectUri},
     clock::Timestamp,
@@ -15,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use self::consents::{Consent, ConsentPage};
 use crate::{
-    db::{Store, change, find, parse, read, row, run},
-    error::StoreError,
+    db::{FromRow, Row, Store, boxed, change, changed, find, read, run},
+    error::{DriverError, StoreError},
     logins::LoginRecord,
 };
 
@@ -57,26 +56,18 @@ struct CodeTerms {
     login: Option<(Login, i64)>,
 }
 
-row!(CodeRow {
-    hash: Vec<u8>,
-    org_id: String,
-    principal_id: String,
-    grant_id: String,
-    asked: String,
-    expires_at: i64,
-    spent_at: Option<i64>,
-});
-
-impl CodeRow {
-    fn read(self) -> Result<AuthorizationCode, StoreError> {
-        const ASKED: StoreError = StoreError::Corrupt("authorization_codes.asked");
-        let asked: CodeTerms = serde_json::from_str(&self.asked).map_err(|_| ASKED)?;
-        let hash = self.hash.try_into();
-        Ok(AuthorizationCode {
-            hash: hash.map_err(|_| StoreError::Corrupt("authorization_codes.hash"))?,
-            org_id: parse(&self.org_id, "authorization_codes.org_id")?,
-            principal_id: parse(&self.principal_id, "authorization_codes.principal_id")?,
-            grant_id: parse(&self.grant_id, "authorization_codes.grant_id")?,
+impl FromRow for AuthorizationCode {
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
+        const ASKED: DriverError = DriverError::Corrupt("authorization_codes.asked");
+        let asked: CodeTerms = row.json("authorization_codes.asked")?;
+        let hash: Vec<u8> = row.get("authorization_codes.hash")?;
+        let hash = hash.try_into();
+        let login = |(said, at)| LoginRecord { said, said_at: Timestamp::from_micros(at) };
+        Ok(Self {
+            hash: hash.map_err(|_| DriverError::Corrupt("authorization_codes.hash"))?,
+            org_id: row.get("authorization_codes.org_id")?,
+            principal_id: row.get("authorization_codes.principal_id")?,
+            grant_id: row.get("authorization_codes.grant_id")?,
             granted: asked.granted,
             redirect_uri: asked.redirect_uri,
             challenge: CodeChallenge::from_stored(asked.challenge),
@@ -84,11 +75,9 @@ impl CodeRow {
             scopes: asked.scopes.parse().map_err(|_| ASKED)?,
             method: asked.trust.map_or(AuthMethod::Operator, |trust| AuthMethod::Oidc { trust }),
             lineage: asked.lineage,
-            login: asked
-                .login
-                .map(|(said, at)| LoginRecord { said, said_at: Timestamp::from_micros(at) }),
-            expires_at: Timestamp::from_micros(self.expires_at),
-            spent_at: self.spent_at.map(Timestamp::from_micros),
+            login: asked.login.map(login),
+            expires_at: row.get("authorization_codes.expires_at")?,
+            spent_at: row.get("authorization_codes.spent_at")?,
         })
     }
 }
@@ -128,10 +117,9 @@ impl Store {
         &self,
         hash: &[u8; 32],
     ) -> Result<Option<AuthorizationCode>, StoreError> {
-        let row: Option<CodeRow> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             find!(conn, "SELECT * FROM authorization_codes WHERE hash = $1" => hash.as_slice())
-        });
-        row.map(CodeRow::read).transpose()
+        }))
     }
 
     /// Ends the codes of a principal that were not used.
@@ -142,17 +130,15 @@ impl Store {
         principal: PrincipalId,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, org, |tx| run!(tx, END_CODES => org, principal, now));
+        changed!(self, org, END_CODES => org, principal, now);
         Ok(())
     }
 
     /// Deletes codes that ended before this moment.
     #[boxed]
     pub async fn forget_codes(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM authorization_codes WHERE expires_at < $1" => before)
-        });
-        Ok(forgotten)
+        let forget = "DELETE FROM authorization_codes WHERE expires_at < $1";
+        Ok(changed!(self, installation, forget => before))
     }
 }
 
@@ -167,8 +153,8 @@ SELECT $1, $2, $3, $4, $5, $6
 WHERE EXISTS (SELECT 1 FROM principals WHERE org_id = $2 AND id = $3 AND disabled_at IS NULL)";
 
 /// The grant in the column of a row.
-pub(crate) fn granted(text: Option<&str>) -> Result<Option<ClientGrant>, StoreError> {
-    let read = |text| serde_json::from_str(text);
-    let granted = text.map(read).transpose();
-    granted.map_err(|_| StoreError::Corrupt("client_grants.granted"))
+pub(crate) fn granted_of(row: Row<'_>) -> Result<Option<ClientGrant>, DriverError> {
+    let text: Option<String> = row.get("client_grants.granted")?;
+    let granted = text.map(|text| serde_json::from_str(&text)).transpose();
+    granted.map_err(|_| DriverError::Corrupt("client_grants.granted"))
 }

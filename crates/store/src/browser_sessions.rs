@@ -5,7 +5,6 @@ mod links;
 
 use std::collections::BTreeSet;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, SessionId},
@@ -15,8 +14,8 @@ use serde_json::json;
 
 pub use self::links::LoginLink;
 use crate::{
-    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
-    error::StoreError,
+    db::{Row, Store, boxed, change, changed, find, list, read, record, run},
+    error::{DriverError, StoreError},
     logins::LoginRecord,
     search::{beginning, begins, people},
     tokens::Assertion,
@@ -60,49 +59,16 @@ pub struct SessionPage<'a> {
     pub now: Timestamp,
 }
 
-row!(SessionRow {
-    id: String,
-    org_id: String,
-    principal_id: String,
-    method: String,
-    trust: Option<String>,
-    issuer: Option<String>,
-    said: Option<String>,
-    acr: Option<String>,
-    amr: String,
-    auth_time: i64,
-    created_at: i64,
-    last_seen_at: i64,
-    ends_at: i64,
-    ended_at: Option<i64>,
-});
+record!(BrowserSession in "browser_sessions", |row| id, org_id, principal_id, issuer, acr,
+    auth_time, created_at, last_seen_at, ends_at, ended_at, method = method_of(row)?,
+    login = LoginRecord::of_row(row, "created_at")?, amr = row.json("browser_sessions.amr")?);
 
-impl Readable for SessionRow {
-    const TABLE: &'static str = "browser_sessions";
-    type Record = BrowserSession;
-
-    fn read(self) -> Result<BrowserSession, StoreError> {
-        let amr = serde_json::from_str(&self.amr)
-            .map_err(|_| StoreError::Corrupt("browser_sessions.amr"))?;
-        Ok(BrowserSession {
-            id: parse(&self.id, "browser_sessions.id")?,
-            org_id: parse(&self.org_id, "browser_sessions.org_id")?,
-            principal_id: parse(&self.principal_id, "browser_sessions.principal_id")?,
-            method: match (self.method.as_str(), self.trust) {
-                ("operator", None) => AuthMethod::Operator,
-                ("oidc", Some(trust)) => AuthMethod::Oidc { trust },
-                _ => return Err(StoreError::Corrupt("browser_sessions.method")),
-            },
-            issuer: self.issuer,
-            login: LoginRecord::read(self.said, Some(self.created_at))?,
-            acr: self.acr,
-            amr,
-            auth_time: Timestamp::from_micros(self.auth_time),
-            created_at: Timestamp::from_micros(self.created_at),
-            last_seen_at: Timestamp::from_micros(self.last_seen_at),
-            ends_at: Timestamp::from_micros(self.ends_at),
-            ended_at: self.ended_at.map(Timestamp::from_micros),
-        })
+fn method_of(row: Row<'_>) -> Result<AuthMethod, DriverError> {
+    let name: String = row.get("browser_sessions.method")?;
+    match (name.as_str(), row.get("browser_sessions.trust")?) {
+        ("operator", None) => Ok(AuthMethod::Operator),
+        ("oidc", Some(trust)) => Ok(AuthMethod::Oidc { trust }),
+        _ => Err(DriverError::Corrupt("browser_sessions.method")),
     }
 }
 
@@ -151,10 +117,9 @@ impl Store {
         &self,
         hash: &[u8; 32],
     ) -> Result<Option<BrowserSession>, StoreError> {
-        let row: Option<SessionRow> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             find!(conn, "SELECT * FROM browser_sessions WHERE hash = $1" => hash.as_slice())
-        });
-        row.map(SessionRow::read).transpose()
+        }))
     }
 
     /// The org's session with this id.
@@ -164,10 +129,9 @@ impl Store {
         org: OrgId,
         id: SessionId,
     ) -> Result<Option<BrowserSession>, StoreError> {
-        let row: Option<SessionRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, "SELECT * FROM browser_sessions WHERE org_id = $1 AND id = $2" => org, id)
-        });
-        row.map(SessionRow::read).transpose()
+        }))
     }
 
     /// A page of the org's sessions that have not ended, by id.
@@ -178,16 +142,13 @@ impl Store {
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let list = match (page.search, page.principal_id) {
-            (Some(_), None) => SEARCH,
-            (Some(_), Some(_)) => SEARCH_OF_PRINCIPAL,
-            (None, Some(_)) => LIST_OF_PRINCIPAL,
-            (None, None) => LIST,
+            (Some(_), None) => search(),
+            (Some(_), Some(_)) => list_of(&format!("principal_id = $3 AND {}", begins("$3", "$6"))),
+            (None, Some(_)) => list_of("principal_id = $3 AND $6 = ''"),
+            (None, None) => list_of("$3 IS NULL AND $6 = ''"),
         };
         let beginning = beginning(page.search);
-        let rows: Vec<Found<SessionRow>> = read!(self, org, |conn| {
-            all!(conn, list => org, after, page.principal_id, page.now, page.limit, beginning)
-        });
-        Ok(self.readable(rows))
+        Ok(list!(self, org, list => org, after, page.principal_id, page.now, page.limit, beginning))
     }
 
     /// Notes that a session was seen, and until when it lasts by that; an older moment never
@@ -200,9 +161,7 @@ impl Store {
         seen: Timestamp,
         ends_at: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, org, |tx| {
-            run!(tx, TOUCH => org, id, seen, ends_at);
-        });
+        changed!(self, org, TOUCH => org, id, seen, ends_at);
         Ok(())
     }
 
@@ -214,17 +173,14 @@ impl Store {
         id: SessionId,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let ended = change!(self, org, |tx| run!(tx, END => org, id, now));
-        Ok(ended > 0)
+        Ok(changed!(self, org, END => org, id, now) > 0)
     }
 
     /// Forgets sessions of all tenants that could not be used any more before this moment.
     #[boxed]
     pub async fn forget_sessions(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM browser_sessions WHERE ends_at < $1" => before)
-        });
-        Ok(forgotten)
+        let forget = "DELETE FROM browser_sessions WHERE ends_at < $1";
+        Ok(changed!(self, installation, forget => before))
     }
 }
 
@@ -233,28 +189,22 @@ INSERT INTO browser_sessions (org_id, id, principal_id, hash, method, trust, iss
     auth_time, created_at, last_seen_at, ends_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 
-macro_rules! list_sql {
-    ($($of:tt)+) => {
-        concat!(
-            "SELECT * FROM browser_sessions WHERE org_id = $1 AND id > $2 AND ",
-            $($of)+,
-            " AND ended_at IS NULL AND ends_at > $4 ORDER BY id LIMIT $5"
-        )
-    };
+fn list_of(which: &str) -> String {
+    format!(
+        "SELECT * FROM browser_sessions WHERE org_id = $1 AND id > $2 AND {which} \
+         AND ended_at IS NULL AND ends_at > $4 ORDER BY id LIMIT $5"
+    )
 }
 
-const LIST: &str = list_sql!("$3 IS NULL AND $6 = ''");
-const LIST_OF_PRINCIPAL: &str = list_sql!("principal_id = $3 AND $6 = ''");
-const SEARCH_OF_PRINCIPAL: &str = list_sql!("principal_id = $3 AND ", begins!("$3", "$6"));
-
-const SEARCH: &str = concat!(
-    "SELECT b.* FROM ",
-    people!("$6"),
-    " CROSS JOIN browser_sessions b
+fn search() -> String {
+    let people = people("$6");
+    format!(
+        "SELECT b.* FROM {people} CROSS JOIN browser_sessions b
 WHERE b.org_id = $1 AND b.principal_id = people.id AND b.id > $2
     AND $3 IS NULL AND b.ended_at IS NULL AND b.ends_at > $4
 ORDER BY b.id LIMIT $5"
-);
+    )
+}
 
 const TOUCH: &str = "
 UPDATE browser_sessions SET last_seen_at = $3, ends_at = $4

@@ -21,8 +21,15 @@ mod sqlite;
 mod statement;
 mod unreadable;
 
+pub use self::{
+    approvals::ApprovalUse,
+    durability::{Durability, Weakness},
+    packed::RecordTexts,
+    rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
+    unreadable::UnreadableRow,
+};
 pub(crate) use self::{
-    approvals::ApprovalRow,
+    approvals::{ApprovalRow, INSERT_APPROVAL, UPDATE_APPROVAL},
     batch::{AnsweredKey, Batch, Losers},
     positions::{last_given, newest_position},
     postgres::{LogWriter, Pool, Tls, insert_seals},
@@ -32,18 +39,14 @@ pub(crate) use self::{
         Connections, Log, LogConnection, has_sealed_twin, index_entries, insert_events, is_ended,
         positions_of_events, read_id, sealed_upto, waiting_events,
     },
-    statement::{Bound, FromRow, Row, Value, all, cells, find, one, rows, run, scalar},
+    statement::{
+        Bound, Column, FromRow, Row, Value, all, cells, columns, find, one, rows, run, scalar,
+        values,
+    },
     unreadable::{Found, Readable},
 };
-pub use self::{
-    approvals::ApprovalUse,
-    durability::{Durability, Weakness},
-    packed::RecordTexts,
-    rows::{EventTexts, Name, NewEvent, NewIntent, NewKey, TextColumn},
-    unreadable::UnreadableRow,
-};
 
-use async_recursion::async_recursion as boxed;
+pub(crate) use async_recursion::async_recursion as boxed;
 use std::{fs::OpenOptions, path::Path, sync::Arc};
 
 use portcullis_core::{
@@ -276,6 +279,22 @@ async fn open_sqlite(settings: &DatabaseSettings, path: &Path) -> Result<Db, Sto
 }
 
 impl Db {
+    /// Picks one of two by the database.
+    pub(crate) fn pick<T>(&self, sqlite: T, postgres: T) -> T {
+        match self {
+            Self::Sqlite { .. } => sqlite,
+            Self::Postgres(_) => postgres,
+        }
+    }
+
+    /// The SQL for the texts of the JSON array in a parameter; to stand after `IN`.
+    pub(crate) fn texts(&self, parameter: &str) -> String {
+        self.pick(
+            format!("(SELECT value FROM json_each({parameter}))"),
+            format!("(SELECT jsonb_array_elements_text({parameter}::jsonb))"),
+        )
+    }
+
     /// A connection for reading, within a scope.
     pub(crate) async fn read(&self, scope: Scope) -> Result<Session, DriverError> {
         match self {
@@ -345,17 +364,8 @@ macro_rules! change {
     };
 }
 
-/// A struct that reads itself, column by column of the same name, from a row of either database; after
-/// `of`, part by part.
+/// A struct that reads itself, column by column of the same name, from a row of either database.
 macro_rules! row {
-    ($vis:vis $name:ident of { $($part:ident: $type:ty),+ $(,)? }) => {
-        $vis struct $name { $($part: $type),+ }
-        impl $crate::db::FromRow for $name {
-            fn from_row(row: $crate::db::Row<'_>) -> Result<Self, $crate::error::DriverError> {
-                Ok(Self { $($part: <$type as $crate::db::FromRow>::from_row(row)?),+ })
-            }
-        }
-    };
     ($vis:vis $name:ident { $($column:ident: $type:ty),+ $(,)? }) => {
         $vis struct $name { $($column: $type),+ }
         impl $crate::db::FromRow for $name {
@@ -363,6 +373,48 @@ macro_rules! row {
                 Ok(Self { $($column: row.get(stringify!($column))?),+ })
             }
         }
+    };
+}
+
+/// Runs one statement by [`change!`], and gives the number of rows that it changed.
+macro_rules! changed {
+    ($store:expr, installation, $($statement:tt)+) => {
+        $crate::db::change!($store, installation, |tx| $crate::db::run!(tx, $($statement)+))
+    };
+    ($store:expr, $org:expr, $($statement:tt)+) => {
+        $crate::db::change!($store, $org, |tx| $crate::db::run!(tx, $($statement)+))
+    };
+}
+
+/// Lets a type read itself from the row of a table: each field from the column of its name, or as its expression says.
+macro_rules! record {
+    ($name:ident in $table:literal, |$row:ident| $($field:ident $(= $value:expr)?),+ $(,)?) => {
+        impl $crate::db::FromRow for $name {
+            fn from_row($row: $crate::db::Row<'_>) -> Result<Self, $crate::error::DriverError> {
+                Ok(Self { $($field: $crate::db::record!(@ $row $table $field $(= $value)?)),+ })
+            }
+        }
+        impl $crate::db::Readable for $name {
+            const TABLE: &'static str = $table;
+            type Record = Self;
+            fn read(self) -> Result<Self, $crate::error::StoreError> {
+                Ok(self)
+            }
+        }
+    };
+    (@ $row:ident $table:literal $field:ident) => {
+        $row.get(concat!($table, ".", stringify!($field)))?
+    };
+    (@ $row:ident $table:literal $field:ident = $value:expr) => { $value };
+}
+
+/// The records that a statement finds, by [`read!`]; those that cannot be read are left out.
+macro_rules! list {
+    ($store:expr, $scope:tt, $($statement:tt)+) => {
+        $crate::db::read!($store, $scope, |conn| {
+            let found = $crate::db::all!(conn, $($statement)+);
+            $store.records(found)
+        })
     };
 }
 
@@ -405,7 +457,10 @@ macro_rules! seals_of_events {
     };
 }
 
-pub(crate) use {change, database_clock, events_of_seals, read, row, seals_of_events, text_list};
+pub(crate) use {
+    change, changed, database_clock, events_of_seals, list, read, record, row, seals_of_events,
+    text_list,
+};
 
 /// Reads back a stored text, or says that `column` is unreadable.
 pub(crate) fn parse<T: std::str::FromStr>(

@@ -98,6 +98,8 @@ pub(crate) enum DriverError {
     /// A column has another type, or is not there.
     #[error("{0}")]
     Column(String),
+    #[error("the database holds an unreadable value in `{0}`")]
+    Corrupt(&'static str),
     #[error("{0}")]
     Settings(String),
     #[error("{0}")]
@@ -124,6 +126,7 @@ impl From<DriverError> for StoreError {
                 None => Self::Unavailable(with_sources(&error)),
             },
             DriverError::Column(_) => Self::Corrupt("a column"),
+            DriverError::Corrupt(place) => Self::Corrupt(place),
             DriverError::Settings(reason) => Self::Unavailable(reason),
             DriverError::Unavailable(reason) => Self::Unavailable(reason.to_owned()),
         }

@@ -1,8 +1,5 @@
 //! Exports of the audit log: what was asked for and what became of it. The files lie elsewhere.
 
-use async_recursion::async_recursion as boxed;
-use std::str::FromStr;
-
 use portcullis_core::{
     clock::Timestamp,
     id::{ExportId, OrgId, PrincipalId},
@@ -12,12 +9,13 @@ use utoipa::ToSchema;
 
 use crate::{
     db::{
-        Db, NewKey, Scope, Store, begin, change, database_clock, find, one, parse, read, row, run,
+        Db, NewKey, Scope, Store, begin, boxed, change, changed, columns, database_clock, find,
+        one, read, record, row, run,
     },
     error::StoreError,
 };
 
-portcullis_core::words! {
+portcullis_core::words! { listed
     /// Status of an export.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
     #[serde(rename_all = "snake_case")]
@@ -31,17 +29,7 @@ portcullis_core::words! {
     }
 }
 
-impl FromStr for ExportStatus {
-    type Err = ();
-    fn from_str(text: &str) -> Result<Self, ()> {
-        match text {
-            "pending" => Ok(Self::Pending),
-            "ready" => Ok(Self::Ready),
-            "failed" => Ok(Self::Failed),
-            _ => Err(()),
-        }
-    }
-}
+columns!(ExportStatus => String: |word| Self::from_word(&word););
 
 /// Result of beginning an export. If it did not begin, nothing was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,39 +105,8 @@ pub struct ExportRecord {
     pub expires_at: Timestamp,
 }
 
-row!(ExportRow {
-    id: String,
-    org_id: String,
-    principal_id: String,
-    node: String,
-    status: String,
-    request: String,
-    result: Option<String>,
-    error: Option<String>,
-    scanned: i64,
-    total: i64,
-    created_at: i64,
-    expires_at: i64,
-});
-
-impl ExportRow {
-    fn read(self) -> Result<ExportRecord, StoreError> {
-        Ok(ExportRecord {
-            id: parse(&self.id, "exports.id")?,
-            org_id: parse(&self.org_id, "exports.org_id")?,
-            principal_id: parse(&self.principal_id, "exports.principal_id")?,
-            node: self.node,
-            status: parse(&self.status, "exports.status")?,
-            request: self.request,
-            result: self.result,
-            error: self.error,
-            scanned: self.scanned,
-            total: self.total,
-            created_at: Timestamp::from_micros(self.created_at),
-            expires_at: Timestamp::from_micros(self.expires_at),
-        })
-    }
-}
+record!(ExportRecord in "exports", |row| id, org_id, principal_id, node, status, request, result,
+    error, scanned, total, created_at, expires_at);
 
 row!(KeptRow { running: i64, files: i64, bytes: i64, next: Option<i64> });
 
@@ -165,29 +122,10 @@ impl KeptRow {
 }
 
 impl Store {
-    /// Begins an export, unless the org has as many as it may have.
+    /// Begins an export, unless the org has as many as it may have. Under an idempotency key, the key stands for it
+    /// from then on: of any number with the same key one begins.
     #[boxed]
     pub async fn create_export(
-        &self,
-        export: &NewExport,
-        quota: ExportQuota,
-    ) -> Result<ExportBegan, StoreError> {
-        self.begin_export(export, quota, None).await
-    }
-
-    /// Begins an export under an idempotency key, which stands for it from then on. Of any number
-    /// with the same key one begins.
-    #[boxed]
-    pub async fn create_keyed_export(
-        &self,
-        export: &NewExport,
-        quota: ExportQuota,
-        key: &NewKey,
-    ) -> Result<ExportBegan, StoreError> {
-        self.begin_export(export, quota, Some(key)).await
-    }
-
-    async fn begin_export(
         &self,
         export: &NewExport,
         quota: ExportQuota,
@@ -220,8 +158,7 @@ impl Store {
         org: OrgId,
         id: ExportId,
     ) -> Result<Option<ExportRecord>, StoreError> {
-        let row: Option<ExportRow> = read!(self, org, |conn| find!(conn, FIND => org, id));
-        row.map(ExportRow::read).transpose()
+        Ok(read!(self, org, |conn| find!(conn, FIND => org, id)))
     }
 
     /// The bytes of the org's other exports, which are under way or can be fetched.
@@ -232,8 +169,7 @@ impl Store {
         id: ExportId,
         now: Timestamp,
     ) -> Result<u64, StoreError> {
-        let bytes: i64 = read!(self, org, |conn| one!(conn, scalar BESIDE => org, id, now));
-        Ok(bytes.unsigned_abs())
+        Ok(read!(self, org, |conn| one!(conn, scalar BESIDE => org, id, now)))
     }
 
     /// Says that an export is being worked on and how far it has come. `false` when it is not
@@ -246,13 +182,9 @@ impl Store {
         ExportBeat { scanned, total, bytes }: ExportBeat,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE exports SET scanned = $3, total = $4, beat_at = $5, bytes = $6 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
-                => org, id, scanned, total, now, i64::try_from(bytes).unwrap_or(i64::MAX)
-            ) == 1
-        }))
+        let beat = "UPDATE exports SET scanned = $3, total = $4, beat_at = $5, bytes = $6 \
+                    WHERE org_id = $1 AND id = $2 AND status = 'pending'";
+        Ok(changed!(self, org, beat => org, id, scanned, total, now, bytes) == 1)
     }
 
     /// The file of a pending export can be fetched. `false` when it is not pending.
@@ -264,13 +196,9 @@ impl Store {
         result: &str,
         bytes: u64,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE exports SET status = 'ready', result = $3, scanned = total, bytes = $4 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
-                => org, id, result, i64::try_from(bytes).unwrap_or(i64::MAX)
-            ) == 1
-        }))
+        let finish = "UPDATE exports SET status = 'ready', result = $3, scanned = total, bytes = $4 \
+                      WHERE org_id = $1 AND id = $2 AND status = 'pending'";
+        Ok(changed!(self, org, finish => org, id, result, bytes) == 1)
     }
 
     /// A pending export comes to nothing, for this reason. `false` when it is not pending.
@@ -281,25 +209,16 @@ impl Store {
         id: ExportId,
         error: &str,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE exports SET status = 'failed', error = $3 \
-                 WHERE org_id = $1 AND id = $2 AND status = 'pending'"
-                => org, id, error
-            ) == 1
-        }))
+        let fail = "UPDATE exports SET status = 'failed', error = $3 \
+                    WHERE org_id = $1 AND id = $2 AND status = 'pending'";
+        Ok(changed!(self, org, fail => org, id, error) == 1)
     }
 
     /// Every export that `node` was writing comes to nothing. Gives how many there were.
     #[boxed]
     pub async fn fail_exports_of(&self, node: &str, error: &str) -> Result<u64, StoreError> {
-        Ok(change!(self, installation, |tx| {
-            run!(
-                tx, "UPDATE exports SET status = 'failed', error = $2 \
-                 WHERE node = $1 AND status = 'pending'"
-                => node, error
-            )
-        }))
+        let fail = "UPDATE exports SET status = 'failed', error = $2 WHERE node = $1 AND status = 'pending'";
+        Ok(changed!(self, installation, fail => node, error))
     }
 
     /// Every export that a node was writing which is gone comes to nothing. Gives how many there
@@ -324,13 +243,9 @@ impl Store {
         since: Timestamp,
         error: &str,
     ) -> Result<u64, StoreError> {
-        Ok(change!(self, installation, |tx| {
-            run!(
-                tx, "UPDATE exports SET status = 'failed', error = $2 \
-                 WHERE beat_at < $1 AND status = 'pending'"
-                => since, error
-            )
-        }))
+        let fail = "UPDATE exports SET status = 'failed', error = $2 \
+                    WHERE beat_at < $1 AND status = 'pending'";
+        Ok(changed!(self, installation, fail => since, error))
     }
 
     /// Until when the file of any org's export has to be kept, and how far it is; `None` when there
@@ -340,19 +255,16 @@ impl Store {
         &self,
         id: ExportId,
     ) -> Result<Option<(ExportStatus, Timestamp)>, StoreError> {
-        let found: Option<(String, i64)> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             find!(conn, "SELECT status, expires_at FROM exports WHERE id = $1" => id)
-        });
-        let Some((status, expires_at)) = found else { return Ok(None) };
-        Ok(Some((parse(&status, "exports.status")?, Timestamp::from_micros(expires_at))))
+        }))
     }
 
     /// Forgets the exports that expired before `before`. Gives how many there were.
     #[boxed]
     pub async fn forget_exports(&self, before: Timestamp) -> Result<u64, StoreError> {
-        Ok(change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'" => before)
-        }))
+        let forget = "DELETE FROM exports WHERE expires_at < $1 AND status <> 'pending'";
+        Ok(changed!(self, installation, forget => before))
     }
 }
 

@@ -3,14 +3,13 @@
 //! A key of an export is made with the export, and names it. A key's row is made with the intent of its call and ended with the call's event, each in the
 //! same transaction ([`crate::AuditWriter`]); here it is read and forgotten.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, RequestId},
 };
 
 use crate::{
-    db::{Store, change, find, parse, read, row, run},
+    db::{Store, boxed, changed, find, read, record},
     error::StoreError,
 };
 
@@ -35,7 +34,7 @@ pub struct KnownKey {
     pub sealed: Option<Vec<u8>>,
 }
 
-row!(KeyRow { fingerprint: String, subject: String, request_id: String, sealed: Option<Vec<u8>> });
+record!(KnownKey in "idempotency_keys", |row| fingerprint, subject, request_id, sealed);
 
 /// Rows forgotten at a time, so that no other transaction waits long for the writer.
 const BATCH: i64 = 500;
@@ -49,37 +48,24 @@ impl Store {
         digest: &str,
         now: Timestamp,
     ) -> Result<Option<KnownKey>, StoreError> {
-        let row: Option<KeyRow> = read!(self, unqueued org, |conn| {
+        Ok(read!(self, unqueued org, |conn| {
             find!(
                 conn, "SELECT fingerprint, subject, request_id, sealed FROM idempotency_keys \
                  WHERE org_id = $1 AND digest = $2 AND expires_at > $3"
                 => org, digest, now
             )
-        });
-        let known = row.map(|row| {
-            Ok(KnownKey {
-                fingerprint: row.fingerprint,
-                subject: row.subject,
-                request_id: parse(&row.request_id, "idempotency_keys.request_id")?,
-                sealed: row.sealed,
-            })
-        });
-        known.transpose()
+        }))
     }
 
     /// Forgets the keys of all orgs that have expired, with their answers. Gives how many.
     #[boxed]
     pub async fn forget_idempotency_keys(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let forget = "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
+                      (SELECT org_id, digest FROM idempotency_keys WHERE expires_at <= $1 \
+                      ORDER BY expires_at LIMIT $2)";
         let mut forgotten = 0;
         loop {
-            let gone = change!(self, installation, |tx| {
-                run!(
-                    tx, "DELETE FROM idempotency_keys WHERE (org_id, digest) IN \
-                     (SELECT org_id, digest FROM idempotency_keys WHERE expires_at <= $1 \
-                     ORDER BY expires_at LIMIT $2)"
-                    => now, BATCH
-                )
-            });
+            let gone = changed!(self, installation, forget => now, BATCH);
             forgotten += gone;
             if gone < u64::try_from(BATCH).unwrap_or(0) {
                 return Ok(forgotten);

@@ -3,9 +3,9 @@
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    db::{NewEvent, Readable as _, Store, change, find, read, run},
+    db::{NewEvent, Store, change, find, read, run},
     error::StoreError,
-    principals::{Principal, PrincipalRow, insert},
+    principals::{Principal, insert},
     scim::ScimUser,
 };
 
@@ -27,10 +27,9 @@ impl Store {
         org: OrgId,
         identity: Identity<'_>,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, FIND => org, identity.issuer, identity.claim, identity.subject)
-        });
-        row.map(PrincipalRow::read).transpose()
+        }))
     }
 
     /// Adds a principal for a subject that was not there before. Fails if another login was faster,
@@ -41,15 +40,13 @@ impl Store {
         identity: Identity<'_>,
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
-            insert!(tx, principal);
+            insert(&mut tx, principal).await?;
             run!(tx, INSERT => principal.org_id, identity.issuer, identity.claim,
                 identity.subject, principal.id, principal.created_at);
         });
         Ok(())
     }
-}
 
-impl Store {
     /// Makes a subject that was not there before known as a person whom a provider keeps; the event is committed
     /// with it. `false` if any subject of any issuer is known as this person already, the provider changed the
     /// person meanwhile, or another login was faster.

@@ -108,7 +108,7 @@ pub use crate::{
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     policy_overrides::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
-    principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage},
+    principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery},
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,

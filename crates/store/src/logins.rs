@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -10,8 +9,8 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Db, Store, find, one, read, row},
-    error::StoreError,
+    db::{Db, Row, Store, boxed, find, one, read, record},
+    error::{DriverError, StoreError},
 };
 
 /// Claims of a login, and its moment.
@@ -23,13 +22,11 @@ pub struct LoginRecord {
 
 impl LoginRecord {
     /// From the columns of a row; `None` when there was no login.
-    pub(crate) fn read(
-        said: Option<String>,
-        said_at: Option<i64>,
-    ) -> Result<Option<Self>, StoreError> {
-        let (Some(said), Some(said_at)) = (said, said_at) else { return Ok(None) };
-        let said = serde_json::from_str(&said).map_err(|_| StoreError::Corrupt("logins.said"))?;
-        Ok(Some(Self { said, said_at: Timestamp::from_micros(said_at) }))
+    pub(crate) fn of_row(row: Row<'_>, moment: &'static str) -> Result<Option<Self>, DriverError> {
+        let said: Option<String> = row.get("logins.said")?;
+        let Some((said, said_at)) = said.zip(row.get(moment)?) else { return Ok(None) };
+        let said = serde_json::from_str(&said).map_err(|_| DriverError::Corrupt("logins.said"))?;
+        Ok(Some(Self { said, said_at }))
     }
 
     /// The claims, as stored.
@@ -38,27 +35,29 @@ impl LoginRecord {
     }
 }
 
-row!(LoginRow { said: String, said_at: i64 });
+record!(LoginRecord in "logins", |row| said = row.json("logins.said")?, said_at);
 
-/// True if a login named a group, or the operator or an identity provider put a principal into it. Most texts do not hold
-/// its name and are not read as JSON.
-macro_rules! named_sql {
-    (sqlite) => {
-        "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND instr(said, $3) > 0 AND EXISTS (\
-         SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2)) \
-         OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND instr(groups, $3) > 0 AND EXISTS (\
-         SELECT 1 FROM json_each(groups) AS named WHERE named.value = $2)) \
+/// The SQL for whether a login named a group, or the operator or an identity provider put a principal into it. Most texts
+/// do not hold its name and are not read as JSON.
+fn named_sql(db: &Db) -> String {
+    let [said, groups] = db.pick(
+        [
+            "instr(said, $3) > 0 AND EXISTS (\
+             SELECT 1 FROM json_each(said, '$.groups') AS named WHERE named.value = $2)",
+            "instr(groups, $3) > 0 AND EXISTS (\
+             SELECT 1 FROM json_each(groups) AS named WHERE named.value = $2)",
+        ],
+        [
+            "strpos(said, $3) > 0 AND jsonb_exists(said::jsonb -> 'groups', $2)",
+            "strpos(groups, $3) > 0 AND jsonb_exists(groups::jsonb, $2)",
+        ],
+    );
+    format!(
+        "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND {said}) \
+         OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND {groups}) \
          OR EXISTS (SELECT 1 FROM scim_groups g JOIN scim_members m ON m.org_id = g.org_id \
          AND m.group_id = g.id WHERE g.org_id = $1 AND g.display_name = $2)"
-    };
-    (postgres) => {
-        "SELECT EXISTS (SELECT 1 FROM logins WHERE org_id = $1 AND strpos(said, $3) > 0 \
-         AND jsonb_exists(said::jsonb -> 'groups', $2)) \
-         OR EXISTS (SELECT 1 FROM principals WHERE org_id = $1 AND strpos(groups, $3) > 0 \
-         AND jsonb_exists(groups::jsonb, $2)) \
-         OR EXISTS (SELECT 1 FROM scim_groups g JOIN scim_members m ON m.org_id = g.org_id \
-         AND m.group_id = g.id WHERE g.org_id = $1 AND g.display_name = $2)"
-    };
+    )
 }
 
 impl Store {
@@ -69,8 +68,7 @@ impl Store {
         org: OrgId,
         principal: PrincipalId,
     ) -> Result<Option<LoginRecord>, StoreError> {
-        let row: Option<LoginRow> = read!(self, org, |conn| find!(conn, LAST => org, principal));
-        row.map_or(Ok(None), |row| LoginRecord::read(Some(row.said), Some(row.said_at)))
+        Ok(read!(self, org, |conn| find!(conn, LAST => org, principal)))
     }
 
     /// Groups among these that no login of the org named which is still kept, and that neither the operator
@@ -81,22 +79,18 @@ impl Store {
         org: OrgId,
         groups: &BTreeSet<String>,
     ) -> Result<BTreeSet<String>, StoreError> {
-        let named = match &self.db {
-            Db::Sqlite { .. } => named_sql!(sqlite),
-            Db::Postgres(_) => named_sql!(postgres),
-        };
-        let found: BTreeSet<String> = read!(self, org, |conn| {
-            let mut unnamed = BTreeSet::new();
+        let named_sql = named_sql(&self.db);
+        let mut unnamed = BTreeSet::new();
+        read!(self, org, |conn| {
             for group in groups {
-                let named: bool = one!(conn, scalar named => org, group,
+                let named: bool = one!(conn, scalar named_sql.clone() => org, group,
                     serde_json::json!(group).to_string());
                 if !named {
                     unnamed.insert(group.clone());
                 }
             }
-            unnamed
         });
-        Ok(found)
+        Ok(unnamed)
     }
 }
 

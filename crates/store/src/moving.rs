@@ -8,7 +8,6 @@
 mod logs;
 mod rows;
 
-use async_recursion::async_recursion as boxed;
 use std::{path::Path, time::Duration};
 
 use portcullis_core::{audit::Hash, id::OrgId};
@@ -16,7 +15,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::{
     db::{
-        self, Connections, Db, Pool, Scope, Session, Store,
+        self, Connections, Db, Pool, Scope, Session, Store, boxed,
         schema::{self, Schema},
     },
     error::{DriverError, StoreError},

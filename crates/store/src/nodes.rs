@@ -8,12 +8,11 @@ mod news;
 
 pub use self::news::{Listener, News};
 
-use async_recursion::async_recursion as boxed;
 use std::time::Duration;
 
 use crate::{
     address::Address,
-    db::{Db, Pool, Scope, Session, Store, all, begin, database_clock, one, row, run},
+    db::{Db, Pool, Scope, Session, Store, all, begin, boxed, database_clock, one, record, run},
     error::{DriverError, StoreError},
     settings::{DatabaseSettings, Target},
 };
@@ -47,7 +46,7 @@ pub struct LiveNode {
     pub policy_set: Option<String>,
 }
 
-row!(LiveRow { name: String, counts_alone: i64, policy_set: Option<String> });
+record!(LiveNode in "nodes", |row| name, counts_alone, policy_set);
 
 /// The register of nodes. Clones share their connections.
 #[derive(Debug, Clone)]
@@ -84,14 +83,7 @@ impl Nodes {
     /// The other nodes that are alive.
     #[boxed]
     pub async fn others(&self, node: &NodeRecord) -> Result<Vec<LiveNode>, StoreError> {
-        let rows: Vec<LiveRow> =
-            self.ask_in_time(async |conn| Ok(all!(conn, OTHERS => &node.lease))).await?;
-        let read = |row: LiveRow| LiveNode {
-            name: row.name,
-            counts_alone: row.counts_alone != 0,
-            policy_set: row.policy_set,
-        };
-        Ok(rows.into_iter().map(read).collect())
+        self.ask_in_time(async |conn| Ok(all!(conn, OTHERS => &node.lease))).await
     }
 
     /// Lets go of the name: another process may hold it at once.

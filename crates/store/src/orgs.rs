@@ -1,11 +1,10 @@
 //! The tenants and their plans.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId, principal::Plan};
 
 use crate::{
-    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
-    error::StoreError,
+    db::{Row, Store, boxed, change, changed, find, list, read, record, run},
+    error::{DriverError, StoreError},
 };
 
 /// A tenant.
@@ -20,40 +19,19 @@ pub struct Org {
     pub disabled_at: Option<Timestamp>,
 }
 
-row!(OrgRow {
-    id: String,
-    name: String,
-    plan: String,
-    plan_requests: Option<i64>,
-    plan_invocations: Option<i64>,
-    created_at: i64,
-    disabled_at: Option<i64>,
-});
-
-impl Readable for OrgRow {
-    const TABLE: &'static str = "orgs";
-    type Record = Org;
-
-    fn read(self) -> Result<Org, StoreError> {
-        Ok(Org {
-            id: parse(&self.id, "orgs.id")?,
-            plan: plan_of(&self.plan, self.plan_requests, self.plan_invocations)?,
-            name: self.name,
-            created_at: Timestamp::from_micros(self.created_at),
-            disabled_at: self.disabled_at.map(Timestamp::from_micros),
-        })
-    }
-}
+record!(Org in "orgs", |row| id, name, created_at, disabled_at,
+    plan = plan_of(row, ["orgs.plan", "orgs.plan_requests", "orgs.plan_invocations"])?);
 
 /// Reads back a plan from its three columns.
-pub(crate) fn plan_of(
-    name: &str,
-    requests: Option<i64>,
-    invocations: Option<i64>,
-) -> Result<Plan, StoreError> {
-    let limit = |limit: i64| u32::try_from(limit).unwrap_or(0);
-    Plan::from_parts(name, requests.map(limit), invocations.map(limit))
-        .ok_or(StoreError::Corrupt("orgs.plan"))
+pub(crate) fn plan_of(row: Row<'_>, columns: [&'static str; 3]) -> Result<Plan, DriverError> {
+    let [name, requests, invocations] = columns;
+    let limit = |column| {
+        let limit: Option<i64> = row.get(column)?;
+        Ok::<_, DriverError>(limit.map(|limit| u32::try_from(limit).unwrap_or(0)))
+    };
+    let name: String = row.get(name)?;
+    Plan::from_parts(&name, limit(requests)?, limit(invocations)?)
+        .ok_or(DriverError::Corrupt("orgs.plan"))
 }
 
 fn limits(plan: Plan) -> (Option<i64>, Option<i64>) {
@@ -89,58 +67,45 @@ impl Store {
     /// The org with this id.
     #[boxed]
     pub async fn find_org(&self, id: OrgId) -> Result<Option<Org>, StoreError> {
-        let row: Option<OrgRow> =
-            read!(self, unqueued id, |conn| find!(conn, "SELECT * FROM orgs WHERE id = $1" => id));
-        row.map(OrgRow::read).transpose()
+        Ok(read!(self, unqueued id, |conn| {
+            find!(conn, "SELECT * FROM orgs WHERE id = $1" => id)
+        }))
     }
 
     /// The org with this name.
     #[boxed]
     pub async fn find_org_by_name(&self, name: &str) -> Result<Option<Org>, StoreError> {
-        let row: Option<OrgRow> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             find!(conn, "SELECT * FROM orgs WHERE name = $1" => name)
-        });
-        row.map(OrgRow::read).transpose()
+        }))
     }
 
     /// Every org, by id; for the operator, who stands above the tenants.
     #[boxed]
     pub async fn list_orgs(&self) -> Result<Vec<Org>, StoreError> {
-        let rows: Vec<Found<OrgRow>> =
-            read!(self, installation, |conn| all!(conn, "SELECT * FROM orgs ORDER BY id"));
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, "SELECT * FROM orgs ORDER BY id"))
     }
 
     /// Gives the org another plan. `false` if there is no such org.
     #[boxed]
     pub async fn set_plan(&self, id: OrgId, plan: Plan) -> Result<bool, StoreError> {
         let (requests, invocations) = limits(plan);
-        let changed = change!(self, id, |tx| {
-            run!(
-                tx, "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1" =>
-                id, plan.name(), requests, invocations
-            )
-        });
-        Ok(changed > 0)
+        let set =
+            "UPDATE orgs SET plan = $2, plan_requests = $3, plan_invocations = $4 WHERE id = $1";
+        Ok(changed!(self, id, set => id, plan.name(), requests, invocations) > 0)
     }
 
     /// From now on none of the org's tokens is accepted. Keeps the moment of an earlier call.
     /// `false` if there is no such org.
     #[boxed]
     pub async fn disable_org(&self, id: OrgId, now: Timestamp) -> Result<bool, StoreError> {
-        let changed = change!(self, id, |tx| {
-            run!(tx, "UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1" =>
-                id, now)
-        });
-        Ok(changed > 0)
+        let disable = "UPDATE orgs SET disabled_at = COALESCE(disabled_at, $2) WHERE id = $1";
+        Ok(changed!(self, id, disable => id, now) > 0)
     }
 
     /// The org's tokens are accepted again. `false` if there is no such org.
     #[boxed]
     pub async fn enable_org(&self, id: OrgId) -> Result<bool, StoreError> {
-        let changed = change!(self, id, |tx| {
-            run!(tx, "UPDATE orgs SET disabled_at = NULL WHERE id = $1" => id)
-        });
-        Ok(changed > 0)
+        Ok(changed!(self, id, "UPDATE orgs SET disabled_at = NULL WHERE id = $1" => id) > 0)
     }
 }

@@ -5,19 +5,15 @@
 //! was accepted, and none changes what is accepted except [`Store::pin_tools`], for tools that were
 //! never accepted, and [`Store::accept_tool`], for the very definition that is named.
 
-mod rows;
 mod surplus;
-mod waiting;
 
 pub use self::surplus::Surplus;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
 
-use self::rows::{ChangeRow, PinRow, scope_text};
 use crate::{
-    db::{Found, Store, UnreadableRow, all, change, find, read, row, run},
-    error::StoreError,
+    db::{Row, Store, UnreadableRow, all, boxed, change, changed, find, list, read, record, run},
+    error::{DriverError, StoreError},
 };
 
 /// A version of a tool's definition, without the definition.
@@ -88,17 +84,52 @@ pub struct PinChange {
     pub changed_at: Timestamp,
 }
 
-row!(TextRow { definition: Option<String>, found_definition: Option<String> });
+/// A version that cannot be read is another one than any upstream gives: its tool waits for the operator, and is never
+/// taken for one of which nothing was accepted yet.
+fn text_of(row: Row<'_>, column: &'static str) -> Option<String> {
+    row.get(column).unwrap_or_else(|_| Some(PinVersion::UNREADABLE.to_owned()))
+}
 
-/// The columns of [`PinRow`].
-macro_rules! pin_columns {
-    () => {
-        "org_id, tool_id, version, pinned_at, found_version, found_at, told_version"
-    };
+fn version_of(row: Row<'_>, version: &'static str, at: &'static str) -> Option<PinVersion> {
+    let version = text_of(row, version);
+    let at: Option<Timestamp> = row.get(at).unwrap_or_else(|_| Some(Timestamp::default()));
+    (version.is_some() || at.is_some()).then(|| PinVersion {
+        version: version.unwrap_or_else(|| PinVersion::UNREADABLE.to_owned()),
+        at: at.unwrap_or_default(),
+    })
+}
+
+record!(Pin in "tool_pins", |row| org = scope_of(row, "tool_pins.org_id")?,
+    tool = row.get("tool_pins.tool_id")?, accepted = version_of(row, "version", "pinned_at"),
+    found = version_of(row, "found_version", "found_at"), told = text_of(row, "told_version"));
+
+record!(PinChange in "tool_pins", |row| org = scope_of(row, "tool_pins.org_id")?,
+    tool = row.get("tool_pins.tool_id")?, accepted = row.get("tool_pins.version")?,
+    found = row.get("tool_pins.found_version")?, changed_at);
+
+record!(Accepted in "tool_pins", |row| accepted = row.get("tool_pins.definition")?,
+    found = row.get("tool_pins.found_definition")?);
+
+fn scope_of(row: Row<'_>, column: &'static str) -> Result<Option<OrgId>, DriverError> {
+    let text: String = row.get(column)?;
+    let org = (!text.is_empty()).then(|| text.parse()).transpose();
+    org.map_err(|_| DriverError::Corrupt(column))
+}
+
+fn scope_text(org: Option<OrgId>) -> String {
+    org.map_or_else(String::new, |org| org.to_string())
+}
+
+/// The SQL for some pins without their definitions.
+fn select(which: &str) -> String {
+    format!(
+        "SELECT org_id, tool_id, version, pinned_at, found_version, found_at, told_version \
+         FROM tool_pins WHERE {which}"
+    )
 }
 
 /// Pins that are read at once.
-const PAGE: usize = 500;
+const PAGE: u32 = 500;
 
 impl Store {
     /// The pins of a provider's tools, by tool id, without the definitions.
@@ -112,17 +143,20 @@ impl Store {
         // What follows a colon in ASCII ends the range.
         let mut after = format!("{provider}:");
         let end = format!("{provider};");
+        let page =
+            select("org_id = $1 AND tool_id > $2 AND tool_id < $3 ORDER BY tool_id LIMIT $4");
         loop {
-            let rows: Vec<Found<PinRow>> = read!(self, unqueued org, |conn| {
-                all!(conn, OF_PROVIDER => scope_text(org), &after, &end,
-                    i64::try_from(PAGE).unwrap_or(i64::MAX))
+            let rows = read!(self, unqueued org, |conn| {
+                all!(conn, page.clone() => scope_text(org), &after, &end, PAGE)
             });
             let found = rows.len();
-            let pins = self.readable(rows);
+            let pins: Vec<Pin> = self.records(rows);
             pinned.nameless += found - pins.len();
             pinned.pins.extend(pins);
             match pinned.pins.last() {
-                Some(last) if found == PAGE && last.tool.as_str() > after.as_str() => {
+                Some(last)
+                    if u32::try_from(found) == Ok(PAGE) && last.tool.as_str() > after.as_str() =>
+                {
                     last.tool.as_str().clone_into(&mut after);
                 }
                 Some(_) | None => return Ok(pinned),
@@ -139,18 +173,35 @@ impl Store {
     ) -> Result<Vec<Pin>, StoreError> {
         let (tool, org) =
             after.map_or(("", String::new()), |(tool, org)| (tool.as_str(), scope_text(org)));
-        let rows: Vec<Found<PinRow>> =
-            read!(self, installation, |conn| all!(conn, ALL => tool, &org, limit));
-        Ok(self.readable(rows))
+        let list = select("(tool_id, org_id) > ($1, $2) ORDER BY tool_id, org_id LIMIT $3");
+        Ok(list!(self, installation, list => tool, &org, limit))
+    }
+
+    /// Some pins of which a definition waits, of the org's own providers and of shared ones, by tool
+    /// id and owner, beyond this one.
+    #[boxed]
+    pub async fn page_waiting(
+        &self,
+        org: OrgId,
+        after: Option<(&ToolId, Option<OrgId>)>,
+        limit: u32,
+    ) -> Result<Vec<Pin>, StoreError> {
+        let tool = after.map_or("", |(tool, _)| tool.as_str());
+        let owner = after.map_or_else(String::new, |(_, owner)| scope_text(owner));
+        let list = select(
+            "org_id IN ('', $1) AND found_version IS NOT NULL AND (tool_id, org_id) > ($2, $3) \
+             ORDER BY tool_id, org_id LIMIT $4",
+        );
+        // What every org shares is outside the scope of any.
+        Ok(list!(self, installation, list => org, tool, &owner, limit))
     }
 
     /// The pins of all tools of this id: one for each org that has a provider of its own, and one
     /// for a shared provider.
     #[boxed]
     pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
-        let rows: Vec<Found<PinRow>> =
-            read!(self, installation, |conn| all!(conn, OF_TOOL => tool.as_str()));
-        Ok(self.readable(rows))
+        let list = select("tool_id = $1 ORDER BY org_id");
+        Ok(list!(self, installation, list => tool.as_str()))
     }
 
     /// The definitions that stand about a tool. One that cannot be read is none.
@@ -160,13 +211,12 @@ impl Store {
         org: Option<OrgId>,
         tool: &ToolId,
     ) -> Result<Accepted, StoreError> {
-        let row: Result<Option<TextRow>, StoreError> = async {
+        let found: Result<Option<Accepted>, StoreError> = async {
             Ok(read!(self, unqueued org, |conn| find!(conn, TEXTS => scope_text(org), tool.as_str())))
         }
         .await;
-        match row {
-            Ok(None) => Ok(Accepted::default()),
-            Ok(Some(row)) => Ok(Accepted { accepted: row.definition, found: row.found_definition }),
+        match found {
+            Ok(found) => Ok(found.unwrap_or_default()),
             Err(error @ StoreError::Corrupt(_)) => {
                 let row = format!("org_id {} tool_id {tool}", scope_text(org));
                 self.left_out(UnreadableRow { table: "tool_pins", row, why: error.to_string() });
@@ -194,14 +244,9 @@ impl Store {
     /// The pins that changed at or after this moment, for nodes that have to follow.
     #[boxed]
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
-        let rows: Vec<Found<ChangeRow>> = read!(self, installation, |conn| {
-            all!(
-                conn, "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
-                 WHERE changed_at >= $1 ORDER BY changed_at"
-                => since
-            )
-        });
-        Ok(self.readable(rows))
+        let list = "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
+                    WHERE changed_at >= $1 ORDER BY changed_at";
+        Ok(list!(self, installation, list => since))
     }
 
     /// Accepts these definitions of tools of which none was ever accepted. Others stay as they are.
@@ -292,33 +337,13 @@ impl Store {
         version: &str,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE tool_pins SET version = found_version, definition = found_definition, \
-                 pinned_at = $4, found_version = NULL, found_definition = NULL, found_at = NULL, \
-                 told_version = NULL, changed_at = $4 \
-                 WHERE org_id = $1 AND tool_id = $2 AND found_version = $3"
-                => scope_text(org), tool.as_str(), version, now
-            )
-        });
-        Ok(changed > 0)
+        let accept = "UPDATE tool_pins SET version = found_version, definition = found_definition, \
+                      pinned_at = $4, found_version = NULL, found_definition = NULL, \
+                      found_at = NULL, told_version = NULL, changed_at = $4 \
+                      WHERE org_id = $1 AND tool_id = $2 AND found_version = $3";
+        Ok(changed!(self, org, accept => scope_text(org), tool.as_str(), version, now) > 0)
     }
 }
-
-const OF_PROVIDER: &str = concat!(
-    "SELECT ",
-    pin_columns!(),
-    " FROM tool_pins WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ORDER BY tool_id LIMIT $4"
-);
-
-const ALL: &str = concat!(
-    "SELECT ",
-    pin_columns!(),
-    " FROM tool_pins WHERE (tool_id, org_id) > ($1, $2) ORDER BY tool_id, org_id LIMIT $3"
-);
-
-const OF_TOOL: &str =
-    concat!("SELECT ", pin_columns!(), " FROM tool_pins WHERE tool_id = $1 ORDER BY org_id");
 
 const TEXTS: &str =
     "SELECT definition, found_definition FROM tool_pins WHERE org_id = $1 AND tool_id = $2";

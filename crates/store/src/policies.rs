@@ -1,11 +1,10 @@
 //! The policies that were ever in force, by version. They belong to the installation, not to an
 //! org: an event of any org may point at them.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
-    db::{Store, change, find, read, row, run},
+    db::{Store, boxed, change, changed, find, read, record, run},
     error::StoreError,
 };
 
@@ -51,12 +50,7 @@ pub struct LastPolicySet {
     pub members: Vec<(String, String)>,
 }
 
-row!(SetRow { members: String, files: String });
-row!(LastRow { version: String, members: String });
-
-fn members_of(text: &str) -> Result<Vec<(String, String)>, StoreError> {
-    serde_json::from_str(text).map_err(|_| StoreError::Corrupt("policy_sets.members"))
-}
+record!(LastPolicySet in "policy_sets", |row| version, members = row.json("policy_sets.members")?);
 
 impl Store {
     /// Remembers that a set is in force from `now` on, and those of its policies that are new. What
@@ -70,47 +64,29 @@ impl Store {
     ) -> Result<(), StoreError> {
         let members = serde_json::to_string(&set.members).unwrap_or_default();
         for some in policies.chunks(AT_ONCE) {
-            self.keep_policies(some, now).await?;
+            change!(self, installation, |tx| {
+                for policy in some {
+                    run!(
+                        tx, "INSERT INTO policy_versions (id, version, record, kept_at) \
+                         VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING"
+                        => &policy.id, &policy.version, &policy.record, now
+                    );
+                }
+            });
         }
-        change!(self, installation, |tx| {
-            run!(
-                tx, "INSERT INTO policy_sets (version, members, files, kept_at) \
-                 VALUES ($1, $2, $3, $4) \
-                 ON CONFLICT (version) DO UPDATE SET kept_at = EXCLUDED.kept_at"
-                => set.version, &members, &set.files, now
-            );
-        });
-        Ok(())
-    }
-
-    async fn keep_policies(
-        &self,
-        policies: &[PolicyVersion],
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        change!(self, installation, |tx| {
-            for policy in policies {
-                run!(
-                    tx, "INSERT INTO policy_versions (id, version, record, kept_at) \
-                     VALUES ($1, $2, $3, $4) ON CONFLICT (id, version) DO NOTHING"
-                    => &policy.id, &policy.version, &policy.record, now
-                );
-            }
-        });
+        let keep = "INSERT INTO policy_sets (version, members, files, kept_at) \
+                    VALUES ($1, $2, $3, $4) \
+                    ON CONFLICT (version) DO UPDATE SET kept_at = EXCLUDED.kept_at";
+        changed!(self, installation, keep => set.version, &members, &set.files, now);
         Ok(())
     }
 
     /// The set that last came into force, and name and version of each of its policies.
     #[boxed]
     pub async fn last_policy_set(&self) -> Result<Option<LastPolicySet>, StoreError> {
-        let row: Option<LastRow> = read!(self, installation, |conn| {
-            find!(
-                conn,
-                "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1"
-            )
-        });
-        let Some(LastRow { version, members }) = row else { return Ok(None) };
-        Ok(Some(LastPolicySet { version, members: members_of(&members)? }))
+        let last =
+            "SELECT version, members FROM policy_sets ORDER BY kept_at DESC, version LIMIT 1";
+        Ok(read!(self, installation, |conn| find!(conn, last)))
     }
 
     /// The record of a policy in this version.
@@ -134,11 +110,12 @@ impl Store {
         &self,
         version: &str,
     ) -> Result<Option<KeptPolicySet>, StoreError> {
-        let row: Option<SetRow> = read!(self, installation, |conn| {
+        let row: Option<(String, String)> = read!(self, installation, |conn| {
             find!(conn, "SELECT members, files FROM policy_sets WHERE version = $1" => version)
         });
-        let Some(SetRow { members, files }) = row else { return Ok(None) };
-        let members = members_of(&members)?;
+        let Some((members, files)) = row else { return Ok(None) };
+        let members: Vec<(String, String)> = serde_json::from_str(&members)
+            .map_err(|_| StoreError::Corrupt("policy_sets.members"))?;
         let mut records = Vec::with_capacity(members.len());
         for (id, version) in &members {
             let record = self.find_policy_version(id, version).await?;

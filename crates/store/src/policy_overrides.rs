@@ -1,13 +1,12 @@
 //! Policies that admins switched off for their org.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
 };
 
 use crate::{
-    db::{Found, NewEvent, Readable, Store, all, change, one, parse, read, row, run},
+    db::{NewEvent, Store, boxed, change, list, one, record, run},
     error::StoreError,
 };
 
@@ -47,32 +46,8 @@ pub enum OverrideSet {
     Earlier,
 }
 
-row!(OverrideRow {
-    org_id: String,
-    policy_id: String,
-    version: String,
-    reason: String,
-    set_by: String,
-    set_at: i64,
-    until_at: i64,
-});
-
-impl Readable for OverrideRow {
-    const TABLE: &'static str = "policy_overrides";
-    type Record = PolicyOverride;
-
-    fn read(self) -> Result<PolicyOverride, StoreError> {
-        Ok(PolicyOverride {
-            org_id: parse(&self.org_id, "policy_overrides.org_id")?,
-            policy_id: self.policy_id,
-            version: self.version,
-            reason: self.reason,
-            set_by: parse(&self.set_by, "policy_overrides.set_by")?,
-            set_at: Timestamp::from_micros(self.set_at),
-            until: Timestamp::from_micros(self.until_at),
-        })
-    }
-}
+record!(PolicyOverride in "policy_overrides", |row| org_id, policy_id, version, reason, set_by,
+    set_at, until = row.get("policy_overrides.until_at")?);
 
 impl Store {
     /// Switches a policy off for an org, in place of an earlier override of it; its event is committed with it.
@@ -140,9 +115,7 @@ impl Store {
         &self,
         now: Timestamp,
     ) -> Result<Vec<PolicyOverride>, StoreError> {
-        let rows: Vec<Found<OverrideRow>> =
-            read!(self, installation, |conn| all!(conn, IN_FORCE => now, MOST));
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, IN_FORCE => now, MOST))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Public keys of service accounts.
 
-use async_recursion::async_recursion as boxed;
+use std::sync::LazyLock;
+
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -8,9 +9,9 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
-    error::StoreError,
-    principals::{Principal, PrincipalRow},
+    db::{Store, all, boxed, change, find, list, read, record, run},
+    error::{DriverError, StoreError},
+    principals::Principal,
     revocation::revoke_roots,
 };
 
@@ -38,29 +39,9 @@ pub enum KeyAdded {
     Full,
 }
 
-row!(KeyRow {
-    org_id: String,
-    principal_id: String,
-    jwk: String,
-    created_at: i64,
-    last_used_at: Option<i64>,
-});
-
-impl Readable for KeyRow {
-    const TABLE: &'static str = "principal_keys";
-    type Record = PrincipalKey;
-
-    fn read(self) -> Result<PrincipalKey, StoreError> {
-        let key = PublicKey::parse(&self.jwk);
-        Ok(PrincipalKey {
-            org_id: parse(&self.org_id, "principal_keys.org_id")?,
-            principal_id: parse(&self.principal_id, "principal_keys.principal_id")?,
-            key: key.map_err(|_| StoreError::Corrupt("principal_keys.jwk"))?,
-            created_at: Timestamp::from_micros(self.created_at),
-            last_used_at: self.last_used_at.map(Timestamp::from_micros),
-        })
-    }
-}
+record!(PrincipalKey in "principal_keys", |row| org_id, principal_id, created_at, last_used_at,
+    key = PublicKey::parse(&row.get::<String>("principal_keys.jwk")?)
+        .map_err(|_| DriverError::Corrupt("principal_keys.jwk"))?);
 
 impl Store {
     /// Adds a key, unless its principal has it or has as many as it may have. Fails if the org has
@@ -92,8 +73,7 @@ impl Store {
         org: OrgId,
         principal: PrincipalId,
     ) -> Result<Vec<PrincipalKey>, StoreError> {
-        let rows: Vec<Found<KeyRow>> = read!(self, org, |conn| all!(conn, LIST => org, principal));
-        Ok(self.readable(rows))
+        Ok(list!(self, org, LIST => org, principal))
     }
 
     /// Removes a key and revokes what it bought, with all that came of it. Gives the number of
@@ -112,7 +92,7 @@ impl Store {
             if removed == 0 {
                 return Ok(None);
             }
-            all!(tx, scalar REVOKE => org, principal, thumbprint, now)
+            all!(tx, scalar REVOKE.as_str() => org, principal, thumbprint, now)
         });
         let below = self.revoke_descendants(org, &roots, now).await?;
         Ok(Some(below.saturating_add(u64::try_from(roots.len()).unwrap_or(u64::MAX))))
@@ -122,10 +102,9 @@ impl Store {
     /// alone.
     #[boxed]
     pub async fn find_key_owner(&self, id: PrincipalId) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             find!(conn, "SELECT * FROM principals WHERE id = $1" => id)
-        });
-        row.map(PrincipalRow::read).transpose()
+        }))
     }
 }
 
@@ -150,6 +129,6 @@ const REMOVE: &str = "
 DELETE FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbprint = $3";
 
 /// From the tokens that the key bought.
-const REVOKE: &str = revoke_roots!(
-    "principal_id = $2 AND method = 'key' AND trust = $3 AND expires_at > $4" at "$4"
-);
+static REVOKE: LazyLock<String> = LazyLock::new(|| {
+    revoke_roots("principal_id = $2 AND method = 'key' AND trust = $3 AND expires_at > $4", "$4")
+});

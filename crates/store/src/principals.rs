@@ -5,10 +5,9 @@ mod pages;
 
 pub use self::{
     changes::{Changed, LastAdmin, PrincipalChange},
-    pages::PrincipalPage,
+    pages::PrincipalQuery,
 };
 
-use async_recursion::async_recursion as boxed;
 use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis_core::{
@@ -20,19 +19,10 @@ use serde_json::json;
 
 use crate::{
     authorization::END_CODES,
-    db::{Db, Found, Readable, Store, all, change, find, parse, read, row, run, text_list},
-    error::StoreError,
+    db::{Row, Session, Store, all, boxed, change, changed, find, list, read, record, run},
+    error::{DriverError, StoreError},
+    search::index_words,
 };
-
-/// The SQL for those of some principals that an org has.
-macro_rules! among {
-    ($dialect:ident) => {
-        concat!(
-            "SELECT id, name FROM principals WHERE org_id = $1 AND id IN ",
-            text_list!($dialect, "$2")
-        )
-    };
-}
 
 /// A user or a service account.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,45 +66,16 @@ impl Principal {
     }
 }
 
-row!(pub(crate) PrincipalRow {
-    id: String,
-    org_id: String,
-    name: String,
-    role: String,
-    scopes: String,
-    groups: String,
-    provisioned_groups: String,
-    created_at: i64,
-    disabled_at: Option<i64>,
-});
-
-impl Readable for PrincipalRow {
-    const TABLE: &'static str = "principals";
-    type Record = Principal;
-
-    fn read(self) -> Result<Principal, StoreError> {
-        Ok(Principal {
-            id: parse(&self.id, "principals.id")?,
-            org_id: parse(&self.org_id, "principals.org_id")?,
-            role: role_of(&self.role, &self.scopes)?,
-            groups: groups_of(&self.groups)?,
-            provisioned_groups: groups_of(&self.provisioned_groups)?,
-            name: self.name,
-            created_at: Timestamp::from_micros(self.created_at),
-            disabled_at: self.disabled_at.map(Timestamp::from_micros),
-        })
-    }
-}
+record!(Principal in "principals", |row| id, org_id, name, created_at, disabled_at,
+    role = role_of(row, ["principals.role", "principals.scopes"])?,
+    groups = row.json("principals.groups")?,
+    provisioned_groups = row.json("principals.provisioned_groups")?);
 
 /// Reads back a role from its two columns.
-pub(crate) fn role_of(name: &str, scopes: &str) -> Result<Role, StoreError> {
-    let listed = parse(scopes, "principals.scopes")?;
-    Role::from_parts(name, listed).ok_or(StoreError::Corrupt("principals.role"))
-}
-
-/// Reads back the groups of a principal.
-pub(crate) fn groups_of(groups: &str) -> Result<BTreeSet<String>, StoreError> {
-    serde_json::from_str(groups).map_err(|_| StoreError::Corrupt("principals.groups"))
+pub(crate) fn role_of(row: Row<'_>, columns: [&'static str; 2]) -> Result<Role, DriverError> {
+    let [name, scopes] = columns;
+    let name: String = row.get(name)?;
+    Role::from_parts(&name, row.get(scopes)?).ok_or(DriverError::Corrupt("principals.role"))
 }
 
 /// Scopes of a role that its name does not imply.
@@ -125,30 +86,19 @@ pub(crate) fn listed(role: Role) -> ScopeSet {
     }
 }
 
-/// Inserts a principal within a transaction of either database.
-macro_rules! insert {
-    ($tx:ident, $principal:expr) => {{
-        let principal: &$crate::principals::Principal = $principal;
-        $crate::db::run!($tx, $crate::principals::INSERT => principal.id, principal.org_id,
-            &principal.name, principal.role.name(),
-            $crate::principals::listed(principal.role).to_string(),
-            serde_json::json!(principal.groups).to_string(), principal.created_at,
-            principal.disabled_at);
-        $crate::search::index_words!($tx, principal.org_id, "name", principal.id,
-            [principal.name.as_str()]);
-    }};
+/// Inserts a principal within a transaction.
+pub(crate) async fn insert(tx: &mut Session, principal: &Principal) -> Result<(), DriverError> {
+    let Principal { id, org_id, name, role, groups, created_at, disabled_at, .. } = principal;
+    run!(tx, INSERT => id, org_id, name, role.name(), listed(*role), json!(groups).to_string(),
+        created_at, disabled_at);
+    index_words(tx, *org_id, "name", &id.to_string(), &[name]).await
 }
-
-pub(crate) use self::changes::change_within;
-pub(crate) use insert;
 
 impl Store {
     /// Adds a principal. Fails if its id or name exists, or its org does not.
     #[boxed]
     pub async fn create_principal(&self, principal: &Principal) -> Result<(), StoreError> {
-        change!(self, principal.org_id, |tx| {
-            insert!(tx, principal);
-        });
+        change!(self, principal.org_id, |tx| insert(&mut tx, principal).await?);
         Ok(())
     }
 
@@ -159,10 +109,9 @@ impl Store {
         org: OrgId,
         id: PrincipalId,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, unqueued org, |conn| {
+        Ok(read!(self, unqueued org, |conn| {
             find!(conn, "SELECT * FROM principals WHERE org_id = $1 AND id = $2" => org, id)
-        });
-        row.map(PrincipalRow::read).transpose()
+        }))
     }
 
     /// The org's principal with this name.
@@ -172,19 +121,15 @@ impl Store {
         org: OrgId,
         name: &str,
     ) -> Result<Option<Principal>, StoreError> {
-        let row: Option<PrincipalRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, "SELECT * FROM principals WHERE org_id = $1 AND name = $2" => org, name)
-        });
-        row.map(PrincipalRow::read).transpose()
+        }))
     }
 
     /// Every principal of the org, by id.
     #[boxed]
     pub async fn list_principals(&self, org: OrgId) -> Result<Vec<Principal>, StoreError> {
-        let rows: Vec<Found<PrincipalRow>> = read!(self, org, |conn| {
-            all!(conn, "SELECT * FROM principals WHERE org_id = $1 ORDER BY id" => org)
-        });
-        Ok(self.readable(rows))
+        Ok(list!(self, org, "SELECT * FROM principals WHERE org_id = $1 ORDER BY id" => org))
     }
 
     /// Names of those among these principals that the org has.
@@ -194,14 +139,12 @@ impl Store {
         org: OrgId,
         ids: &BTreeSet<PrincipalId>,
     ) -> Result<BTreeMap<PrincipalId, String>, StoreError> {
-        let find = match &self.db {
-            Db::Sqlite { .. } => among!(sqlite),
-            Db::Postgres(_) => among!(postgres),
-        };
+        let find = "SELECT id, name FROM principals WHERE org_id = $1 AND id IN ";
+        let find = find.to_owned() + &self.db.texts("$2");
         let ids = json!(ids).to_string();
-        let found: Vec<(String, String)> = read!(self, org, |conn| all!(conn, find => org, &ids));
-        let named = found.into_iter();
-        named.map(|(id, name)| parse(&id, "principals.id").map(|id| (id, name))).collect()
+        let found: Vec<(PrincipalId, String)> =
+            read!(self, org, |conn| all!(conn, find => org, &ids));
+        Ok(found.into_iter().collect())
     }
 
     /// Gives the principal another role. `false` if the org has no such principal.
@@ -212,13 +155,8 @@ impl Store {
         id: PrincipalId,
         role: Role,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2" =>
-                org, id, role.name(), listed(role).to_string()
-            )
-        });
-        Ok(changed > 0)
+        let set = "UPDATE principals SET role = $3, scopes = $4 WHERE org_id = $1 AND id = $2";
+        Ok(changed!(self, org, set => org, id, role.name(), listed(role)) > 0)
     }
 
     /// Puts the principal into these groups and takes it out of all others that an operator put it
@@ -230,23 +168,16 @@ impl Store {
         id: PrincipalId,
         groups: &BTreeSet<String>,
     ) -> Result<bool, StoreError> {
-        let groups = json!(groups).to_string();
-        let changed = change!(self, org, |tx| {
-            run!(tx, "UPDATE principals SET groups = $3 WHERE org_id = $1 AND id = $2" => org, id,
-                &groups)
-        });
-        Ok(changed > 0)
+        let set = "UPDATE principals SET groups = $3 WHERE org_id = $1 AND id = $2";
+        Ok(changed!(self, org, set => org, id, json!(groups).to_string()) > 0)
     }
 
     /// The principal's tokens are accepted again, those that have not ended meanwhile. `false` if
     /// the org has no such principal.
     #[boxed]
     pub async fn enable_principal(&self, org: OrgId, id: PrincipalId) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            run!(tx, "UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2" =>
-                org, id)
-        });
-        Ok(changed > 0)
+        let enable = "UPDATE principals SET disabled_at = NULL WHERE org_id = $1 AND id = $2";
+        Ok(changed!(self, org, enable => org, id) > 0)
     }
 
     /// From now on none of the principal's tokens is accepted. Keeps the moment of an earlier
@@ -271,6 +202,6 @@ impl Store {
     }
 }
 
-pub(crate) const INSERT: &str = "
+const INSERT: &str = "
 INSERT INTO principals (id, org_id, name, role, scopes, groups, created_at, disabled_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";

@@ -11,7 +11,6 @@ pub use self::{
     connections::{CONNECTION, CREDENTIAL, NewCredential, OwnerFilter, ProviderPage},
 };
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -21,8 +20,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    db::{Found, Readable, Store, all, change, find, one, parse, read, row},
-    error::StoreError,
+    db::{Row, Store, boxed, change, columns, find, list, one, read, record},
+    error::{DriverError, StoreError},
 };
 
 /// Owner of a connection.
@@ -40,12 +39,17 @@ impl ProviderOwner {
         }
     }
 
-    pub(crate) fn of_text(text: &str) -> Result<Self, StoreError> {
+    fn of_text(text: &str) -> Option<Self> {
         match text {
-            "org" => Ok(Self::Org),
-            id => parse(id, "providers.owner").map(Self::Principal),
+            "org" => Some(Self::Org),
+            id => id.parse().ok().map(Self::Principal),
         }
     }
+}
+
+columns! {
+    ProviderOwner => String: |text| Self::of_text(&text);
+    ProviderStatus => String: |name| Self::from_name(&name);
 }
 
 portcullis_core::words! {
@@ -137,69 +141,21 @@ pub struct Account {
     pub name: Option<String>,
 }
 
-row!(pub(crate) ProviderRow {
-    id: String,
-    org_id: String,
-    owner: String,
-    slug: String,
-    name: String,
-    auth_type: String,
-    status: String,
-    last_error: Option<String>,
-    tools: i64,
-    created_at: i64,
-    connected_at: Option<i64>,
-    updated_at: i64,
-    audience: Option<String>,
-    scopes: String,
-    expires_at: Option<i64>,
-    refreshable: i64,
-    refreshed_at: Option<i64>,
-    refresh_due_at: Option<i64>,
-    refresh_failures: i64,
-    account_id: Option<String>,
-    account_name: Option<String>,
-    tool_list: Option<String>,
-    revision: i64,
-    removed_at: Option<i64>,
-});
+record!(ProviderRecord in "providers", |row| id, org_id, owner, slug, name, auth_type, status,
+    last_error, tools, created_at, connected_at, updated_at, tool_list, revision, removed_at,
+    grant = Grant::from_row(row)?, account = account_of(row)?);
 
-impl Readable for ProviderRow {
-    const TABLE: &'static str = "providers";
-    type Record = ProviderRecord;
+record!(Grant in "providers", |row| audience, expires_at, refreshable, refreshed_at, refresh_due_at,
+    refresh_failures, scopes = words_of(&row.get::<String>("providers.scopes")?));
 
-    fn read(self) -> Result<ProviderRecord, StoreError> {
-        let status = ProviderStatus::from_name(&self.status);
-        Ok(ProviderRecord {
-            id: parse(&self.id, "providers.id")?,
-            org_id: parse(&self.org_id, "providers.org_id")?,
-            owner: ProviderOwner::of_text(&self.owner)?,
-            slug: parse(&self.slug, "providers.slug")?,
-            name: self.name,
-            auth_type: self.auth_type,
-            status: status.ok_or(StoreError::Corrupt("providers.status"))?,
-            last_error: self.last_error,
-            tools: u32::try_from(self.tools).map_err(|_| StoreError::Corrupt("providers.tools"))?,
-            created_at: Timestamp::from_micros(self.created_at),
-            connected_at: self.connected_at.map(Timestamp::from_micros),
-            updated_at: Timestamp::from_micros(self.updated_at),
-            grant: Grant {
-                audience: self.audience,
-                scopes: self.scopes.split_ascii_whitespace().map(str::to_owned).collect(),
-                expires_at: self.expires_at.map(Timestamp::from_micros),
-                refreshable: self.refreshable != 0,
-                refreshed_at: self.refreshed_at.map(Timestamp::from_micros),
-                refresh_due_at: self.refresh_due_at.map(Timestamp::from_micros),
-                refresh_failures: u32::try_from(self.refresh_failures)
-                    .map_err(|_| StoreError::Corrupt("providers.refresh_failures"))?,
-            },
-            account: (self.account_id.is_some() || self.account_name.is_some())
-                .then_some(Account { id: self.account_id, name: self.account_name }),
-            tool_list: self.tool_list,
-            revision: self.revision,
-            removed_at: self.removed_at.map(Timestamp::from_micros),
-        })
-    }
+fn words_of(text: &str) -> Vec<String> {
+    text.split_ascii_whitespace().map(str::to_owned).collect()
+}
+
+fn account_of(row: Row<'_>) -> Result<Option<Account>, DriverError> {
+    let (id, name): (Option<String>, Option<String>) =
+        (row.get("providers.account_id")?, row.get("providers.account_name")?);
+    Ok((id.is_some() || name.is_some()).then_some(Account { id, name }))
 }
 
 impl Store {
@@ -210,11 +166,10 @@ impl Store {
         provider: &NewProvider,
         now: Timestamp,
     ) -> Result<ProviderRecord, StoreError> {
-        let row: ProviderRow = change!(self, provider.org_id, |tx| {
+        Ok(change!(self, provider.org_id, |tx| {
             one!(tx, UPSERT => provider.id, provider.org_id, provider.owner.to_text(),
                 provider.slug.as_str(), &provider.name, &provider.auth_type, now)
-        });
-        row.read()
+        }))
     }
 
     /// Returns true if [`Self::upsert_provider`] would change nothing: the org, owner and slug have a
@@ -236,13 +191,9 @@ impl Store {
     /// of them is not decided here.
     #[boxed]
     pub async fn list_providers(&self, org: OrgId) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
-            all!(
-                conn, "SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id" =>
-                org
-            )
-        });
-        Ok(self.readable(rows))
+        let list =
+            "SELECT * FROM providers WHERE org_id = $1 AND removed_at IS NULL ORDER BY slug, id";
+        Ok(list!(self, org, list => org))
     }
 
     /// The org's connection with this id.
@@ -252,10 +203,9 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = read!(self, unqueued org, |conn| {
+        Ok(read!(self, unqueued org, |conn| {
             find!(conn, "SELECT * FROM providers WHERE org_id = $1 AND id = $2" => org, id)
-        });
-        row.map(ProviderRow::read).transpose()
+        }))
     }
 }
 

@@ -1,91 +1,74 @@
 //! Search of records by the beginnings of words: of names, addresses and labels.
 //!
 //! A record has a row for the rest of each of its texts from each word on, so that one range of an index has all that
-//! begin as asked. A change of a text changes its rows in the same transaction ([`index_words!`]).
+//! begin as asked. A change of a text changes its rows in the same transaction ([`index_words`]).
 
 use std::collections::BTreeSet;
 
+use portcullis_core::id::OrgId;
+
+use crate::{
+    db::{Session, run},
+    error::DriverError,
+};
+
 /// Characters of a row at most, and of what is asked.
 const LONGEST: usize = 64;
+/// A letter behind all others.
+const END: char = char::MAX;
 /// Words of a text that are found at most.
 const MOST: usize = 8;
 
-/// Makes a record found by these texts of a source and by no others of it, within a transaction of either database.
-macro_rules! index_words {
-    ($tx:ident, $org:expr, $source:literal, $id:expr, $texts:expr) => {{
-        $crate::db::run!($tx, $crate::search::FORGET => $org, $source, $id);
-        for word in $crate::search::words($texts) {
-            $crate::db::run!($tx, $crate::search::ADD => $org, $source, $id, word);
-        }
-    }};
+/// Makes a record found by these texts of a source and by no others of it, within a transaction.
+pub(crate) async fn index_words(
+    tx: &mut Session,
+    org: OrgId,
+    source: &'static str,
+    id: &str,
+    texts: &[&str],
+) -> Result<(), DriverError> {
+    run!(tx, FORGET => org, source, id);
+    for word in words(texts) {
+        run!(tx, ADD => org, source, id, word);
+    }
+    Ok(())
 }
 
 /// The SQL for ids of the org `$1` of which a word begins so: those of the first thousand words of a source, so that the
 /// work of a search has a bound.
-macro_rules! first {
-    ($source:literal, $beginning:literal) => {
-        concat!(
-            "SELECT * FROM (SELECT w.id FROM search_words w
-    WHERE w.org_id = $1 AND w.source = '",
-            $source,
-            "' AND w.word >= ",
-            $beginning,
-            " AND w.word < ",
-            $beginning,
-            " || '\u{10ffff}' ORDER BY w.word, w.id LIMIT 1000) AS of_",
-            $source
-        )
-    };
+fn first(source: &str, beginning: &str) -> String {
+    format!(
+        "SELECT * FROM (SELECT w.id FROM search_words w
+    WHERE w.org_id = $1 AND w.source = '{source}' AND w.word >= {beginning}
+        AND w.word < {beginning} || '{END}' ORDER BY w.word, w.id LIMIT 1000) AS of_{source}"
+    )
 }
 
 /// The SQL for the ids of principals of which a word begins so, as `people`.
-macro_rules! people {
-    ($beginning:literal) => {
-        concat!(
-            "(",
-            $crate::search::first!("name", $beginning),
-            " UNION ",
-            $crate::search::first!("scim", $beginning),
-            ") AS people"
-        )
-    };
+pub(crate) fn people(beginning: &str) -> String {
+    format!("({} UNION {}) AS people", first("name", beginning), first("scim", beginning))
 }
 
 /// The SQL for the ids of records in a table of which a word begins so, or one of their principal's, as `found`.
-macro_rules! records {
-    ($table:literal, $source:literal, $beginning:literal) => {
-        concat!(
-            "(",
-            $crate::search::first!($source, $beginning),
-            " UNION SELECT x.id FROM ",
-            $crate::search::people!($beginning),
-            " CROSS JOIN ",
-            $table,
-            " x WHERE x.org_id = $1 AND x.principal_id = people.id) AS found"
-        )
-    };
+pub(crate) fn records(table: &str, source: &str, beginning: &str) -> String {
+    let (first, people) = (first(source, beginning), people(beginning));
+    format!(
+        "({first} UNION SELECT x.id FROM {people} CROSS JOIN {table} x
+    WHERE x.org_id = $1 AND x.principal_id = people.id) AS found"
+    )
 }
 
 /// The SQL for whether a word of what has this id begins so. It is read by the id alone, not by the words of others: no
 /// other org has the id, and a count is never turned into a list of all that begin so.
-macro_rules! begins {
-    ($id:literal, $beginning:literal) => {
-        concat!(
-            "(SELECT COUNT(*) FROM search_words w WHERE w.id = ",
-            $id,
-            " AND w.word >= ",
-            $beginning,
-            " AND w.word < ",
-            $beginning,
-            " || '\u{10ffff}') > 0"
-        )
-    };
+pub(crate) fn begins(id: &str, beginning: &str) -> String {
+    format!(
+        "(SELECT COUNT(*) FROM search_words w WHERE w.id = {id} AND w.word >= {beginning}
+    AND w.word < {beginning} || '{END}') > 0"
+    )
 }
 
-pub(crate) use {begins, first, index_words, people, records};
-
 /// The rest of each text from each of its first words on.
-pub(crate) fn words<'a>(texts: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+fn words(texts: &[&str]) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for text in texts {
         let text = normal(text);
@@ -123,8 +106,7 @@ fn starts(text: &str) -> impl Iterator<Item = &str> {
 pub(crate) const FORGET: &str =
     "DELETE FROM search_words WHERE org_id = $1 AND source = $2 AND id = $3";
 
-pub(crate) const ADD: &str =
-    "INSERT INTO search_words (org_id, source, id, word) VALUES ($1, $2, $3, $4)";
+const ADD: &str = "INSERT INTO search_words (org_id, source, id, word) VALUES ($1, $2, $3, $4)";
 
 #[cfg(test)]
 mod tests {
@@ -132,7 +114,7 @@ mod tests {
 
     #[test]
     fn texts_are_found_from_each_word_on() {
-        let found = |text: &str| words([text]).into_iter().collect::<Vec<_>>();
+        let found = |text: &str| words(&[text]).into_iter().collect::<Vec<_>>();
 
         assert_eq!(found("Émile  da SILVA"), ["da silva", "silva", "émile da silva"]);
         assert_eq!(found("(ana@acme.example)"), ["acme.example)", "ana@acme.example)", "example)"]);

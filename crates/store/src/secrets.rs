@@ -1,11 +1,10 @@
 //! Sealed values. What is in them and how they are sealed is not known here.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::id::OrgId;
 
 use crate::{
-    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
-    error::StoreError,
+    db::{Session, Store, all, boxed, change, changed, find, list, parse, read, record, run},
+    error::{DriverError, StoreError},
 };
 
 /// A sealed value at its place.
@@ -20,53 +19,27 @@ pub struct SealedSecret {
     pub sealed: Vec<u8>,
 }
 
-row!(SecretRow {
-    org_id: String,
-    kind: String,
-    row_id: String,
-    field: String,
-    key_id: String,
-    sealed: Vec<u8>,
-});
-
-impl From<SecretRow> for SealedSecret {
-    fn from(row: SecretRow) -> Self {
-        let SecretRow { org_id, kind, row_id, field, key_id, sealed } = row;
-        Self { org_id, kind, row_id, field, key_id, sealed }
-    }
-}
-
-impl Readable for SecretRow {
-    const TABLE: &'static str = "secrets";
-    type Record = SealedSecret;
-
-    fn read(self) -> Result<SealedSecret, StoreError> {
-        Ok(self.into())
-    }
-}
+record!(SealedSecret in "secrets", |row| org_id, kind, row_id, field, key_id, sealed);
 
 /// Writes a secret within a transaction, over the one that is there.
-macro_rules! put_secret {
-    ($tx:ident, $secret:expr) => {{
-        let secret: &$crate::secrets::SealedSecret = $secret;
-        $crate::db::run!($tx, $crate::secrets::PUT => &secret.org_id, &secret.kind,
-            &secret.row_id, &secret.field, &secret.key_id, secret.sealed.as_slice())
-    }};
+pub(crate) async fn put_secret(tx: &mut Session, secret: &SealedSecret) -> Result<(), DriverError> {
+    let SealedSecret { org_id, kind, row_id, field, key_id, sealed } = secret;
+    run!(tx, PUT => org_id, kind, row_id, field, key_id, sealed);
+    Ok(())
 }
 
 /// Deletes all secrets of a thing within a transaction.
-macro_rules! drop_secrets {
-    ($tx:ident, $org:expr, $kind:expr, $row:expr) => {
-        $crate::db::run!(
-            $tx, "DELETE FROM secrets WHERE org_id = $1 AND kind = $2 AND row_id = $3" => $org,
-            $kind, $row
-        )
-    };
+pub(crate) async fn drop_secrets(
+    tx: &mut Session,
+    org: &str,
+    kind: &str,
+    row: &str,
+) -> Result<(), DriverError> {
+    run!(tx, "DELETE FROM secrets WHERE org_id = $1 AND kind = $2 AND row_id = $3" => org, kind, row);
+    Ok(())
 }
 
-pub(crate) use {drop_secrets, put_secret};
-
-pub(crate) const PUT: &str = "
+const PUT: &str = "
 INSERT INTO secrets (org_id, kind, row_id, field, key_id, sealed) VALUES ($1, $2, $3, $4, $5, $6)
 ON CONFLICT (org_id, kind, row_id, field)
 DO UPDATE SET key_id = excluded.key_id, sealed = excluded.sealed";
@@ -80,9 +53,7 @@ impl Store {
     /// Keeps a sealed value in the place of the one that is there.
     #[boxed]
     pub async fn put_secret(&self, secret: &SealedSecret) -> Result<(), StoreError> {
-        change!(self, owner(&secret.org_id)?, |tx| {
-            put_secret!(tx, secret);
-        });
+        change!(self, owner(&secret.org_id)?, |tx| put_secret(&mut tx, secret).await?);
         Ok(())
     }
 
@@ -95,24 +66,18 @@ impl Store {
         row: &str,
         field: &str,
     ) -> Result<Option<SealedSecret>, StoreError> {
-        let found: Option<SecretRow> = read!(self, unqueued owner(org)?, |conn| {
-            find!(
-                conn, "SELECT * FROM secrets \
-                 WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4"
-                => org, kind, row, field
-            )
-        });
-        Ok(found.map(Into::into))
+        let find = "SELECT * FROM secrets \
+                    WHERE org_id = $1 AND kind = $2 AND row_id = $3 AND field = $4";
+        Ok(read!(self, unqueued owner(org)?, |conn| find!(conn, find => org, kind, row, field)))
     }
 
     /// Number of values sealed under each key, of all tenants: for the operator, and to
     /// refuse a start without a key that is needed.
     #[boxed]
     pub async fn count_secrets(&self) -> Result<Vec<(String, u64)>, StoreError> {
-        let found: Vec<(String, i64)> = read!(self, installation, |conn| {
+        Ok(read!(self, installation, |conn| {
             all!(conn, "SELECT key_id, COUNT(*) FROM secrets GROUP BY key_id ORDER BY key_id")
-        });
-        Ok(found.into_iter().map(|(key, count)| (key, count.unsigned_abs())).collect())
+        }))
     }
 
     /// Some values that say of themselves that they are sealed under this key, of all tenants.
@@ -122,10 +87,8 @@ impl Store {
         key_id: &str,
         limit: u32,
     ) -> Result<Vec<SealedSecret>, StoreError> {
-        let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
-            all!(conn, "SELECT * FROM secrets WHERE key_id = $1 LIMIT $2" => key_id, limit)
-        });
-        Ok(self.readable(found))
+        let list = "SELECT * FROM secrets WHERE key_id = $1 LIMIT $2";
+        Ok(list!(self, installation, list => key_id, limit))
     }
 
     /// Some values that are sealed under another key than this one, of all tenants, in the order of
@@ -138,16 +101,11 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<SealedSecret>, StoreError> {
         let place = |part: fn(&SealedSecret) -> &str| after.map(part).unwrap_or_default();
-        let found: Vec<Found<SecretRow>> = read!(self, installation, |conn| {
-            all!(
-                conn, "SELECT * FROM secrets WHERE key_id <> $1 \
-                 AND (org_id, kind, row_id, field) > ($2, $3, $4, $5) \
-                 ORDER BY org_id, kind, row_id, field LIMIT $6"
-                => key_id, place(|it| &it.org_id), place(|it| &it.kind), place(|it| &it.row_id),
-                place(|it| &it.field), limit
-            )
-        });
-        Ok(self.readable(found))
+        let list = "SELECT * FROM secrets WHERE key_id <> $1 \
+                    AND (org_id, kind, row_id, field) > ($2, $3, $4, $5) \
+                    ORDER BY org_id, kind, row_id, field LIMIT $6";
+        Ok(list!(self, installation, list => key_id, place(|it| &it.org_id), place(|it| &it.kind),
+            place(|it| &it.row_id), place(|it| &it.field), limit))
     }
 
     /// Puts `new` in the place of `old`, unless another value was written there meanwhile.
@@ -157,14 +115,10 @@ impl Store {
         old: &SealedSecret,
         new: &SealedSecret,
     ) -> Result<bool, StoreError> {
-        let swapped = change!(self, owner(&old.org_id)?, |tx| {
-            run!(
-                tx, "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
-                 AND row_id = $3 AND field = $4 AND sealed = $5"
-                => &old.org_id, &old.kind, &old.row_id, &old.field, old.sealed.as_slice(),
-                &new.key_id, new.sealed.as_slice()
-            )
-        });
-        Ok(swapped > 0)
+        let swap = "UPDATE secrets SET key_id = $6, sealed = $7 WHERE org_id = $1 AND kind = $2 \
+                    AND row_id = $3 AND field = $4 AND sealed = $5";
+        Ok(changed!(self, owner(&old.org_id)?, swap => &old.org_id, &old.kind, &old.row_id,
+            &old.field, &old.sealed, &new.key_id, &new.sealed)
+            > 0)
     }
 }

@@ -1,10 +1,9 @@
 //! Progress of each sink in each org's log, and the node that feeds it.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    db::{Db, Found, Readable, Store, all, change, one, parse, read, row, run},
+    db::{Store, boxed, changed, list, one, read, record},
     error::StoreError,
 };
 
@@ -20,53 +19,34 @@ pub struct Behind {
     pub since: Option<Timestamp>,
 }
 
-row!(BehindRow { org_id: String, next_sequence: i64, size: i64, since: Option<i64> });
-
-impl Readable for BehindRow {
-    const TABLE: &'static str = "sink_cursors";
-    type Record = Behind;
-
-    fn read(self) -> Result<Behind, StoreError> {
-        Ok(Behind {
-            org_id: parse(&self.org_id, "audit_heads.org_id")?,
-            next: self.next_sequence,
-            size: self.size,
-            since: self.since.map(Timestamp::from_micros),
-        })
-    }
-}
+record!(Behind in "sink_cursors", |row| org_id, size, since,
+    next = row.get("sink_cursors.next_sequence")?);
 
 impl Store {
     /// The logs of which `sink` has not everything.
     #[boxed]
     pub async fn behind(&self, sink: &str) -> Result<Vec<Behind>, StoreError> {
-        let rows: Vec<Found<BehindRow>> = read!(self, installation, |conn| all!(conn, BEHIND =>
-            sink));
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, BEHIND => sink))
     }
 
     /// The position of an event that was sealed lately: as long as it stays the same, hardly
     /// anything was sealed in any log.
     #[boxed]
     pub async fn last_sealed(&self) -> Result<i64, StoreError> {
-        let sql = match &self.db {
-            Db::Sqlite { .. } => "SELECT COALESCE(MAX(position), 0) FROM audit_seals",
-            Db::Postgres(_) => "SELECT COALESCE(MAX(last_position), 0) FROM audit_heads",
-        };
+        let sql = self.db.pick(
+            "SELECT COALESCE(MAX(position), 0) FROM audit_seals",
+            "SELECT COALESCE(MAX(last_position), 0) FROM audit_heads",
+        );
         Ok(read!(self, installation, |conn| one!(conn, scalar sql)))
     }
 
     /// The sink has everything of the org before `next`. It never goes back.
     #[boxed]
     pub async fn advance_sink(&self, sink: &str, org: OrgId, next: i64) -> Result<(), StoreError> {
-        change!(self, org, |tx| {
-            run!(
-                tx, "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
-                 ON CONFLICT (sink, org_id) DO UPDATE SET next_sequence = $3 \
-                 WHERE sink_cursors.next_sequence < $3"
-                => sink, org, next
-            );
-        });
+        let advance = "INSERT INTO sink_cursors (sink, org_id, next_sequence) VALUES ($1, $2, $3) \
+                       ON CONFLICT (sink, org_id) DO UPDATE SET next_sequence = $3 \
+                       WHERE sink_cursors.next_sequence < $3";
+        changed!(self, org, advance => sink, org, next);
         Ok(())
     }
 
@@ -79,22 +59,17 @@ impl Store {
         now: Timestamp,
         ends_at: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(change!(self, installation, |tx| {
-            run!(
-                tx, "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
-                 ON CONFLICT (sink) DO UPDATE SET node = $2, ends_at = $4 \
-                 WHERE sink_leases.node = $2 OR sink_leases.ends_at <= $3"
-                => sink, node, now, ends_at
-            ) == 1
-        }))
+        let lease = "INSERT INTO sink_leases (sink, node, ends_at) VALUES ($1, $2, $4) \
+                     ON CONFLICT (sink) DO UPDATE SET node = $2, ends_at = $4 \
+                     WHERE sink_leases.node = $2 OR sink_leases.ends_at <= $3";
+        Ok(changed!(self, installation, lease => sink, node, now, ends_at) == 1)
     }
 
     /// Another node may feed the sink from now on.
     #[boxed]
     pub async fn release_sink(&self, sink: &str, node: &str) -> Result<(), StoreError> {
-        change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM sink_leases WHERE sink = $1 AND node = $2" => sink, node);
-        });
+        let release = "DELETE FROM sink_leases WHERE sink = $1 AND node = $2";
+        changed!(self, installation, release => sink, node);
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Tokens: what is stored is the SHA-256, never the token.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     authorization::ClientGrant,
     clock::Timestamp,
@@ -29,56 +28,44 @@ pub use self::{
 };
 
 use crate::{
-    authorization::granted,
-    db::{Db, Found, Readable, Store, all, change, find, parse, parse_some, read, row, run},
-    error::StoreError,
+    authorization::granted_of,
+    db::{Db, FromRow, Readable, Row, Store, boxed, changed, columns, find, list, read, record},
+    error::{DriverError, StoreError},
     logins::LoginRecord,
     orgs::{Org, plan_of},
-    principals::{Principal, groups_of, role_of},
+    principals::{Principal, role_of},
+    revocation::revoked_above,
 };
 
-/// The SQL for the roles of everybody who acts through the token `t`, as JSON.
-macro_rules! actors_of_token {
-    (sqlite) => {
+/// The SQL for tokens with all that decides about them; `which` says which.
+fn known_tokens(db: &Db, which: &str) -> String {
+    // The roles of everybody who acts through a token, as JSON.
+    let actors = db.pick(
         "(SELECT json_group_array(json_array(v.role, v.scopes, v.disabled_at))
         FROM json_each(t.lineage, '$.actors') a
-        CROSS JOIN principals v ON v.org_id = t.org_id AND v.id = a.value)"
-    };
-    (postgres) => {
+        CROSS JOIN principals v ON v.org_id = t.org_id AND v.id = a.value)",
         "(SELECT jsonb_agg(jsonb_build_array(v.role, v.scopes, v.disabled_at))::text
         FROM jsonb_array_elements_text(t.lineage::jsonb -> 'actors') AS a (id)
-        JOIN principals v ON v.org_id = t.org_id AND v.id = a.id)"
-    };
-}
-
-/// The SQL for tokens with all that decides about them; `$which` says which.
-macro_rules! known_tokens {
-    ($dialect:ident, $which:literal) => {
-        concat!(
-            "
+        JOIN principals v ON v.org_id = t.org_id AND v.id = a.id)",
+    );
+    let revoked = revoked_above();
+    format!(
+        "
 SELECT t.*,
     p.name AS principal_name, p.role AS principal_role, p.scopes AS principal_scopes,
     p.groups AS principal_groups, p.provisioned_groups AS principal_provisioned_groups,
     p.created_at AS principal_created_at, p.disabled_at AS principal_disabled_at,
     o.name AS org_name, o.plan AS org_plan, o.plan_requests AS org_plan_requests,
     o.plan_invocations AS org_plan_invocations, o.created_at AS org_created_at,
-    o.disabled_at AS org_disabled_at,
-    CASE WHEN t.via IS NOT NULL THEN ",
-            actors_of_token!($dialect),
-            " END AS actors,
-    ",
-            $crate::revocation::revoked_above!(),
-            " AS revoked_from,
-    l.said, l.said_at, g.granted
+    o.disabled_at AS org_disabled_at, CASE WHEN t.via IS NOT NULL THEN {actors} END AS actors,
+    {revoked} AS revoked_from, l.said, l.said_at, g.granted
 FROM tokens t
 JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
 JOIN orgs o ON o.id = t.org_id
 LEFT JOIN logins l ON l.org_id = t.org_id AND l.grant_id = t.grant_id
 LEFT JOIN client_grants g ON g.org_id = t.org_id AND g.grant_id = t.grant_id
-WHERE ",
-            $which
-        )
-    };
+WHERE {which}"
+    )
 }
 
 /// All that is known of a token but its hash.
@@ -183,134 +170,74 @@ pub struct TokenPage {
     pub limit: u32,
 }
 
-row!(TokenRow {
-    id: String,
-    kind: String,
-    org_id: String,
-    principal_id: String,
-    via: Option<String>,
-    grant_id: String,
-    parent_id: Option<String>,
-    via_token_id: Option<String>,
-    scopes: String,
-    label: Option<String>,
-    method: String,
-    trust: Option<String>,
-    issued_at: i64,
-    expires_at: i64,
-    revoked_at: Option<i64>,
-    last_used_at: Option<i64>,
-    allowed_cidrs: Option<String>,
-    exchange_only: i64,
-    lineage: String,
-    dpop_jkt: Option<String>,
-});
+record!(TokenRecord in "tokens", |row| id, org_id, principal_id, via, grant_id, parent_id,
+    via_token_id, scopes, label, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs,
+    exchange_only, dpop_jkt, kind, method = method_of(row)?,
+    // A token that descends from unknown ones, or is bound to an unknown key, is not found.
+    lineage = row.json("tokens.lineage")?);
 
-impl Readable for TokenRow {
-    const TABLE: &'static str = "tokens";
-    type Record = TokenRecord;
+columns!(TokenKind => String: |word| Self::from_word(&word););
 
-    fn read(self) -> Result<TokenRecord, StoreError> {
-        Ok(TokenRecord {
-            id: parse(&self.id, "tokens.id")?,
-            kind: TokenKind::from_word(&self.kind).ok_or(StoreError::Corrupt("tokens.kind"))?,
-            org_id: parse(&self.org_id, "tokens.org_id")?,
-            principal_id: parse(&self.principal_id, "tokens.principal_id")?,
-            via: parse_some(self.via.as_deref(), "tokens.via")?,
-            grant_id: parse(&self.grant_id, "tokens.grant_id")?,
-            parent_id: parse_some(self.parent_id.as_deref(), "tokens.parent_id")?,
-            via_token_id: parse_some(self.via_token_id.as_deref(), "tokens.via_token_id")?,
-            scopes: parse(&self.scopes, "tokens.scopes")?,
-            label: self.label,
-            method: match (self.method.as_str(), self.trust) {
-                ("operator", None) => AuthMethod::Operator,
-                ("oidc", Some(trust)) => AuthMethod::Oidc { trust },
-                ("key", Some(thumbprint)) => AuthMethod::Key { thumbprint },
-                ("token", None) => AuthMethod::Token,
-                _ => return Err(StoreError::Corrupt("tokens.method")),
-            },
-            issued_at: Timestamp::from_micros(self.issued_at),
-            expires_at: Timestamp::from_micros(self.expires_at),
-            revoked_at: self.revoked_at.map(Timestamp::from_micros),
-            last_used_at: self.last_used_at.map(Timestamp::from_micros),
-            allowed_cidrs: parse_some(self.allowed_cidrs.as_deref(), "tokens.allowed_cidrs")?,
-            exchange_only: self.exchange_only != 0,
-            // A token that descends from unknown ones, or is bound to an unknown key, is not found.
-            lineage: serde_json::from_str(&self.lineage)
-                .map_err(|_| StoreError::Corrupt("tokens.lineage"))?,
-            dpop_jkt: parse_some(self.dpop_jkt.as_deref(), "tokens.dpop_jkt")?,
-        })
-    }
+fn method_of(row: Row<'_>) -> Result<AuthMethod, DriverError> {
+    let name: String = row.get("tokens.method")?;
+    Ok(match (name.as_str(), row.get("tokens.trust")?) {
+        ("operator", None) => AuthMethod::Operator,
+        ("oidc", Some(trust)) => AuthMethod::Oidc { trust },
+        ("key", Some(thumbprint)) => AuthMethod::Key { thumbprint },
+        ("token", None) => AuthMethod::Token,
+        _ => return Err(DriverError::Corrupt("tokens.method")),
+    })
 }
 
-row!(OwnerRow {
-    principal_name: String,
-    principal_role: String,
-    principal_scopes: String,
-    principal_groups: String,
-    principal_provisioned_groups: String,
-    principal_created_at: i64,
-    principal_disabled_at: Option<i64>,
-    org_name: String,
-    org_plan: String,
-    org_plan_requests: Option<i64>,
-    org_plan_invocations: Option<i64>,
-    org_created_at: i64,
-    org_disabled_at: Option<i64>,
-    actors: Option<String>,
-    revoked_from: Option<i64>,
-    said: Option<String>,
-    said_at: Option<i64>,
-    granted: Option<String>,
-});
-
-impl OwnerRow {
-    fn read(self, mut token: TokenRecord) -> Result<KnownToken, StoreError> {
-        token.revoked_at = token.revoked_at.or(self.revoked_from.map(Timestamp::from_micros));
+impl FromRow for KnownToken {
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
+        let token = TokenRecord::from_row(row)?;
+        let revoked_at = token.revoked_at.or(row.get("revoked_from")?);
+        let token = TokenRecord { revoked_at, ..token };
         let principal = Principal {
             id: token.principal_id,
             org_id: token.org_id,
-            name: self.principal_name,
-            role: role_of(&self.principal_role, &self.principal_scopes)?,
-            groups: groups_of(&self.principal_groups)?,
-            provisioned_groups: groups_of(&self.principal_provisioned_groups)?,
-            created_at: Timestamp::from_micros(self.principal_created_at),
-            disabled_at: self.principal_disabled_at.map(Timestamp::from_micros),
+            name: row.get("principal_name")?,
+            role: role_of(row, ["principal_role", "principal_scopes"])?,
+            groups: row.json("principal_groups")?,
+            provisioned_groups: row.json("principal_provisioned_groups")?,
+            created_at: row.get("principal_created_at")?,
+            disabled_at: row.get("principal_disabled_at")?,
         };
         let org = Org {
             id: token.org_id,
-            name: self.org_name,
-            plan: plan_of(&self.org_plan, self.org_plan_requests, self.org_plan_invocations)?,
-            created_at: Timestamp::from_micros(self.org_created_at),
-            disabled_at: self.org_disabled_at.map(Timestamp::from_micros),
+            name: row.get("org_name")?,
+            plan: plan_of(row, ["org_plan", "org_plan_requests", "org_plan_invocations"])?,
+            created_at: row.get("org_created_at")?,
+            disabled_at: row.get("org_disabled_at")?,
         };
-        let actors = self.actors.as_deref().map_or(Ok(Vec::new()), actors)?;
-        let login = LoginRecord::read(self.said, self.said_at)?;
-        let client = granted(self.granted.as_deref())?;
-        Ok(KnownToken { token, principal, login, client, actors, org })
+        let actors: Option<String> = row.get("actors")?;
+        let actors = actors.as_deref().map_or(Ok(Vec::new()), actors_of)?;
+        let login = LoginRecord::of_row(row, "said_at")?;
+        Ok(Self { token, principal, login, client: granted_of(row)?, actors, org })
+    }
+}
+
+impl Readable for KnownToken {
+    const TABLE: &'static str = "tokens";
+    type Record = Self;
+
+    fn read(self) -> Result<Self, StoreError> {
+        Ok(self)
     }
 }
 
 /// From the JSON that the statement makes of their rows.
-fn actors(rows: &str) -> Result<Vec<ActorState>, StoreError> {
+fn actors_of(rows: &str) -> Result<Vec<ActorState>, DriverError> {
+    let corrupt = || DriverError::Corrupt("tokens.lineage");
     let rows: Vec<(String, String, Option<i64>)> =
-        serde_json::from_str(rows).map_err(|_| StoreError::Corrupt("tokens.lineage"))?;
+        serde_json::from_str(rows).map_err(|_| corrupt())?;
     let state = |(role, scopes, disabled_at): (String, String, Option<i64>)| {
         let disabled_at = disabled_at.map(Timestamp::from_micros);
-        Ok(ActorState { role: role_of(&role, &scopes)?, disabled_at })
+        let role = scopes.parse().ok().and_then(|scopes| Role::from_parts(&role, scopes));
+        Ok(ActorState { role: role.ok_or_else(corrupt)?, disabled_at })
     };
     rows.into_iter().map(state).collect()
-}
-
-row!(KnownRow of { token: TokenRow, owner: OwnerRow });
-
-impl Readable for KnownRow {
-    const TABLE: &'static str = "tokens";
-    type Record = KnownToken;
-
-    fn read(self) -> Result<KnownToken, StoreError> {
-        self.owner.read(self.token.read()?)
-    }
 }
 
 impl Store {
@@ -321,30 +248,16 @@ impl Store {
         &self,
         hash: &TokenHash,
     ) -> Result<Option<KnownToken>, StoreError> {
-        let find = match &self.db {
-            Db::Sqlite { .. } => known_tokens!(sqlite, "t.hash = $1"),
-            Db::Postgres(_) => known_tokens!(postgres, "t.hash = $1"),
-        };
-        let rows: Vec<Found<KnownRow>> =
-            read!(self, installation, |conn| all!(conn, find => hash.as_bytes().as_slice()));
-        Ok(self.readable(rows).pop())
+        let find = known_tokens(&self.db, "t.hash = $1");
+        Ok(list!(self, installation, find => hash.as_bytes().as_slice()).pop())
     }
 
     /// The tokens with these ids, as [`Self::find_token_by_hash`] finds each; those that are gone
     /// are left out.
     #[boxed]
     pub async fn find_tokens(&self, ids: &[TokenId]) -> Result<Vec<KnownToken>, StoreError> {
-        let find = match &self.db {
-            Db::Sqlite { .. } => {
-                known_tokens!(sqlite, "t.id IN (SELECT value FROM json_each($1))")
-            }
-            Db::Postgres(_) => {
-                known_tokens!(postgres, "t.id IN (SELECT jsonb_array_elements_text($1::jsonb))")
-            }
-        };
-        let ids = json!(ids).to_string();
-        let rows: Vec<Found<KnownRow>> = read!(self, installation, |conn| all!(conn, find => &ids));
-        Ok(self.readable(rows))
+        let find = known_tokens(&self.db, &format!("t.id IN {}", self.db.texts("$1")));
+        Ok(list!(self, installation, find => json!(ids).to_string()))
     }
 
     /// The org's token with this id.
@@ -354,10 +267,9 @@ impl Store {
         org: OrgId,
         id: TokenId,
     ) -> Result<Option<TokenRecord>, StoreError> {
-        let row: Option<TokenRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, "SELECT * FROM tokens WHERE org_id = $1 AND id = $2" => org, id)
-        });
-        row.map(TokenRow::read).transpose()
+        }))
     }
 
     /// A page of the org's tokens, by id.
@@ -368,27 +280,23 @@ impl Store {
         page: TokenPage,
     ) -> Result<Vec<TokenRecord>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let rows: Vec<Found<TokenRow>> = read!(self, org, |conn| match page.principal_id {
-            None => all!(conn, LIST => org, after, page.limit),
-            Some(principal) => all!(conn, LIST_OF_PRINCIPAL => org, after, page.limit, principal),
-        });
-        Ok(self.readable(rows))
+        Ok(match page.principal_id {
+            None => list!(self, org, LIST => org, after, page.limit),
+            Some(principal) => {
+                list!(self, org, LIST_OF_PRINCIPAL => org, after, page.limit, principal)
+            }
+        })
     }
 
     /// Remembers when tokens were last seen; an older moment never replaces a newer one.
     #[boxed]
     pub async fn touch_tokens(&self, seen: &[(TokenId, Timestamp)]) -> Result<(), StoreError> {
-        let touch = match &self.db {
-            Db::Sqlite { .. } => TOUCH_SQLITE,
-            Db::Postgres(_) => TOUCH_POSTGRES,
-        };
+        let touch = self.db.pick(TOUCH_SQLITE, TOUCH_POSTGRES);
         // A few at a time: while they are written, nothing else writes to SQLite.
         for seen in seen.chunks(TOUCHED_AT_ONCE) {
             let seen: Vec<_> = seen.iter().map(|(id, at)| (id, at.as_micros())).collect();
             let seen = json!(seen).to_string();
-            change!(self, installation, |tx| {
-                run!(tx, touch => &seen);
-            });
+            changed!(self, installation, touch => &seen);
         }
         Ok(())
     }

@@ -1,6 +1,5 @@
 //! Since when each version of a tool is known.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, ProviderId},
@@ -8,7 +7,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Db, Store, change, find, one, read, run, text_list},
+    db::{Store, boxed, change, find, one, read, run},
     error::StoreError,
 };
 
@@ -43,19 +42,24 @@ impl Store {
         let here: Vec<String> =
             versions.iter().map(|(tool, version)| format!("{tool} {version}")).collect();
         let here = serde_json::json!(here).to_string();
-        let forget = match &self.db {
-            Db::Sqlite { .. } => FORGET_SQLITE,
-            Db::Postgres(_) => FORGET_POSTGRES,
-        };
+        // Those that were seen first, beyond a number of them and beside those listed now.
+        let forget = format!(
+            "DELETE FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
+             AND (tool_id || ' ' || version) IN (SELECT tool_id || ' ' || version \
+             FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
+             AND (tool_id || ' ' || version) NOT IN {} \
+             ORDER BY seen_at DESC, tool_id, version LIMIT 1000000 OFFSET $5)",
+            self.db.texts("$4")
+        );
         change!(self, org, |tx| {
             for (tool, version) in versions {
-                let first: i64 = one!(
+                let first: Timestamp = one!(
                     tx, scalar "INSERT INTO tool_versions (org_id, tool_id, version, seen_at) \
                      VALUES ($1, $2, $3, $4) ON CONFLICT (org_id, tool_id, version) \
                      DO UPDATE SET seen_at = tool_versions.seen_at RETURNING seen_at"
                     => &scope, tool.as_str(), version, now
                 );
-                seen.push(Timestamp::from_micros(first));
+                seen.push(first);
             }
             run!(tx, forget => &scope, &from, &to, &here, most);
         });
@@ -98,13 +102,8 @@ impl Store {
         org: OrgId,
         digest: &str,
     ) -> Result<Option<String>, StoreError> {
-        let found = read!(self, unqueued org, |conn| {
-            find!(
-                conn, scalar "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2" =>
-                org, digest
-            )
-        });
-        Ok(found)
+        let find = "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2";
+        Ok(read!(self, unqueued org, |conn| find!(conn, scalar find => org, digest)))
     }
 }
 
@@ -116,20 +115,3 @@ WHERE tool_lists.definitions <> excluded.definitions";
 const FORGET_LIST: &str = "
 DELETE FROM tool_lists WHERE org_id = $1 AND digest = $2
     AND NOT EXISTS (SELECT 1 FROM providers WHERE org_id = $1 AND tool_list = $2)";
-
-/// Forgets the versions that were seen first, beyond a number of them and beside those listed now.
-macro_rules! forget_sql {
-    ($dialect:ident) => {
-        concat!(
-            "DELETE FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ",
-            "AND (tool_id || ' ' || version) IN (SELECT tool_id || ' ' || version ",
-            "FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 ",
-            "AND (tool_id || ' ' || version) NOT IN ",
-            text_list!($dialect, "$4"),
-            " ORDER BY seen_at DESC, tool_id, version LIMIT 1000000 OFFSET $5)"
-        )
-    };
-}
-
-const FORGET_SQLITE: &str = forget_sql!(sqlite);
-const FORGET_POSTGRES: &str = forget_sql!(postgres);

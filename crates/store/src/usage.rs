@@ -1,10 +1,9 @@
 //! Usage of each org's plan by day, for its admins to see.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    db::{Store, change, one, read, row, run},
+    db::{Store, boxed, change, changed, one, read, record, run},
     error::StoreError,
 };
 
@@ -19,15 +18,11 @@ pub struct Usage {
     pub invocations: u64,
 }
 
-row!(UsageRow { requests: i64, invocations: i64 });
+record!(Usage in "org_usage", |row| requests, invocations);
 
 /// The day of a moment (UTC), in days since the epoch.
 const fn day_of(moment: Timestamp) -> i64 {
     moment.as_seconds().div_euclid(DAY)
-}
-
-fn whole(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 impl Store {
@@ -40,7 +35,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         change!(self, installation, |tx| {
             for (org, usage) in used {
-                run!(tx, ADD => *org, day_of(now), whole(usage.requests), whole(usage.invocations));
+                run!(tx, ADD => *org, day_of(now), usage.requests, usage.invocations);
             }
         });
         Ok(())
@@ -49,17 +44,14 @@ impl Store {
     /// Usage of the org from the day of this moment on.
     #[boxed]
     pub async fn usage_since(&self, org: OrgId, since: Timestamp) -> Result<Usage, StoreError> {
-        let row: UsageRow = read!(self, org, |conn| one!(conn, SINCE => org, day_of(since)));
-        let count = |count: i64| u64::try_from(count).unwrap_or(0);
-        Ok(Usage { requests: count(row.requests), invocations: count(row.invocations) })
+        Ok(read!(self, org, |conn| one!(conn, SINCE => org, day_of(since))))
     }
 
     /// Forgets the usage of long ago.
     #[boxed]
     pub async fn forget_usage(&self, now: Timestamp) -> Result<(), StoreError> {
-        change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM org_usage WHERE day < $1" => day_of(now) - KEPT_DAYS);
-        });
+        let forget = "DELETE FROM org_usage WHERE day < $1";
+        changed!(self, installation, forget => day_of(now) - KEPT_DAYS);
         Ok(())
     }
 }

@@ -10,7 +10,8 @@ use portcullis_core::{
     principal::{Caller, Role, ScopeSet},
     refusal::{Conflict, Refusal},
 };
-use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
+pub use portcullis_store::PrincipalQuery;
+use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, StoreError};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -105,20 +106,6 @@ impl From<Principal> for PrincipalView {
     }
 }
 
-/// Filter and place of a list of principals.
-#[derive(Debug, Clone, Default)]
-pub struct PrincipalQuery {
-    /// Only those with the role of this name.
-    pub role: Option<String>,
-    /// Only those that are disabled, or that are not.
-    pub disabled: Option<bool>,
-    /// Only those of whose names or addresses a word begins so.
-    pub search: Option<String>,
-    /// Only beyond this one.
-    pub after: Option<PrincipalId>,
-    pub limit: usize,
-}
-
 /// A page of principals.
 #[derive(Debug)]
 pub struct ListedPrincipals {
@@ -134,13 +121,7 @@ impl Administration {
         ctx: &Ctx,
         query: &PrincipalQuery,
     ) -> Result<ListedPrincipals, Refusal> {
-        let page = PrincipalPage {
-            role: query.role.clone(),
-            disabled: query.disabled,
-            search: query.search.clone(),
-            after: query.after,
-            limit: u32::try_from(query.limit + 1).unwrap_or(u32::MAX),
-        };
+        let page = PrincipalQuery { limit: query.limit + 1, ..query.clone() };
         let mut found = self.base.store.page_principals(ctx.caller().org_id, &page).await?;
         let more = found.len() > query.limit;
         found.truncate(query.limit);

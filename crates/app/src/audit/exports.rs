@@ -270,14 +270,8 @@ impl Audit {
             expires_at: now.plus_seconds(KEPT),
         };
         let limits = self.exports.limits;
-        let begun = match claim {
-            None => self.base.store.create_export(&new, limits.quota()).await,
-            Some(claim) => {
-                let key = claim.row(ctx.origin.request_id, now);
-                self.base.store.create_keyed_export(&new, limits.quota(), &key).await
-            }
-        };
-        match begun? {
+        let key = claim.map(|claim| claim.row(ctx.origin.request_id, now));
+        match self.base.store.create_export(&new, limits.quota(), key.as_ref()).await? {
             ExportBegan::Begun => {}
             ExportBegan::KeyTaken => return Ok(None),
             ExportBegan::TooMany => {

@@ -1,99 +1,65 @@
 //! Rows of approvals: how they are read, and how changes are written.
 
-use portcullis_core::{
-    approval::{Approval, Audience, Status},
-    clock::Timestamp,
-};
+use portcullis_core::approval::{Approval, Audience, MAX_PENDING, Status};
 use serde_json::Value;
 
 use super::{ApprovalChange, ApprovalGlance, StoredApproval};
 use crate::{
-    db::{ApprovalRow, Readable, parse, row},
-    error::StoreError,
+    db::{
+        ApprovalRow, FromRow, INSERT_APPROVAL, Readable, Row, UPDATE_APPROVAL, columns, record,
+        values,
+    },
+    error::{DriverError, StoreError},
 };
 
-row!(pub(super) StoredRow of { rest: RowWithoutInput, input: InputRow });
+/// An approval whose input is not read.
+pub(super) struct WithoutInput(StoredApproval);
 
-row!(InputRow { input: String });
-
-row!(pub(super) RowWithoutInput {
-    org_id: String,
-    id: String,
-    digest: String,
-    status: String,
-    revision: i64,
-    uses_left: i64,
-    expires_at: i64,
-    state: String,
-});
-
-row!(pub(super) GlanceRow {
-    id: String,
-    principal_id: String,
-    tool_id: String,
-    audience: String,
-    size: i64,
-});
-
-impl Readable for StoredRow {
-    const TABLE: &'static str = "approvals";
-    type Record = StoredApproval;
-
-    fn read(self) -> Result<StoredApproval, StoreError> {
-        let mut stored = self.rest.read()?;
-        let corrupt = || StoreError::Corrupt("approvals.input");
-        stored.approval.input = serde_json::from_str(&self.input.input).map_err(|_| corrupt())?;
-        // A call that cannot be shown must not be decided.
-        if stored.approval.input.is_null() { Err(corrupt()) } else { Ok(stored) }
-    }
-}
-
-impl Readable for RowWithoutInput {
-    const TABLE: &'static str = "approvals";
-    type Record = StoredApproval;
-
+impl FromRow for WithoutInput {
     /// A use by a call writes no state, so the columns hold.
-    fn read(self) -> Result<StoredApproval, StoreError> {
-        let state: Approval = serde_json::from_str(&self.state)
-            .ok()
-            .filter(|state| self.is_of(state))
-            .ok_or(StoreError::Corrupt("approvals.state"))?;
-        let uses_left = u32::try_from(self.uses_left);
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
+        let (org, id, digest): (String, String, String) =
+            (row.get("org_id")?, row.get("id")?, row.get("digest")?);
+        let state: Approval = row.json("approvals.state")?;
+        let is_of_row =
+            state.digest == digest && state.id.to_string() == id && state.org_id.to_string() == org;
+        if !is_of_row {
+            return Err(DriverError::Corrupt("approvals.state"));
+        }
         let approval = Approval {
-            status: Status::from_word(&self.status)
-                .ok_or(StoreError::Corrupt("approvals.status"))?,
-            uses_left: uses_left.map_err(|_| StoreError::Corrupt("approvals.uses_left"))?,
-            expires_at: Timestamp::from_micros(self.expires_at),
+            status: row.get("approvals.status")?,
+            uses_left: row.get("approvals.uses_left")?,
+            expires_at: row.get("approvals.expires_at")?,
             ..state
         };
-        Ok(StoredApproval { approval, revision: self.revision })
+        Ok(Self(StoredApproval { approval, revision: row.get("approvals.revision")? }))
     }
 }
 
-impl Readable for GlanceRow {
+impl Readable for WithoutInput {
     const TABLE: &'static str = "approvals";
-    type Record = ApprovalGlance;
+    type Record = StoredApproval;
 
-    fn read(self) -> Result<ApprovalGlance, StoreError> {
-        let audience = serde_json::from_str(&self.audience);
-        Ok(ApprovalGlance {
-            id: parse(&self.id, "approvals.id")?,
-            principal_id: parse(&self.principal_id, "approvals.principal_id")?,
-            tool_id: self.tool_id,
-            bytes: usize::try_from(self.size).map_err(|_| StoreError::Corrupt("approvals.size"))?,
-            audience: audience.map_err(|_| StoreError::Corrupt("approvals.audience"))?,
-        })
+    fn read(self) -> Result<StoredApproval, StoreError> {
+        Ok(self.0)
     }
 }
 
-impl RowWithoutInput {
-    /// Returns true if the state is that of the row's approval, for the row's call.
-    fn is_of(&self, state: &Approval) -> bool {
-        state.digest == self.digest
-            && state.id.to_string() == self.id
-            && state.org_id.to_string() == self.org_id
-    }
+record!(StoredApproval in "approvals", |row| revision, approval = Approval {
+    input: input_of(row)?,
+    ..WithoutInput::from_row(row)?.0.approval
+});
+
+columns!(Status => String: |word| Self::from_word(&word););
+
+/// A call that cannot be shown must not be decided.
+fn input_of(row: Row<'_>) -> Result<Value, DriverError> {
+    let input: Value = row.json("approvals.input")?;
+    if input.is_null() { Err(DriverError::Corrupt("approvals.input")) } else { Ok(input) }
 }
+
+record!(ApprovalGlance in "approvals", |row| id, principal_id, tool_id,
+    audience = row.json("approvals.audience")?, bytes = row.get("approvals.size")?);
 
 impl ApprovalRow {
     pub(crate) fn of(change: &ApprovalChange) -> Result<Self, StoreError> {
@@ -103,21 +69,35 @@ impl ApprovalRow {
         let conflict = |_| StoreError::Conflict("approvals".to_owned());
         let state = serde_json::to_string(&rest).map_err(conflict)?;
         let audience = serde_json::to_string(&Audience::of(approval)).map_err(conflict)?;
+        let size = u64::try_from(state.len() + input.len()).unwrap_or(u64::MAX);
+        let Approval {
+            org_id, id, digest, status, uses_left, created_at, expires_at, tool, ..
+        } = approval;
+        let principal_id = approval.requester.principal_id;
+        let (status, tool) = (status.as_str(), &tool.id);
+        let (sql, values) = match from {
+            None => (
+                INSERT_APPROVAL,
+                values![
+                    org_id, id, digest, principal_id, status, uses_left, created_at, expires_at,
+                    state, tool, audience, size, input, MAX_PENDING
+                ],
+            ),
+            Some(revision) => (
+                UPDATE_APPROVAL,
+                values![
+                    status, uses_left, expires_at, state, tool, audience, size, input, org_id, id,
+                    digest, revision
+                ],
+            ),
+        };
         Ok(Self {
-            org_id: approval.org_id.to_string(),
-            id: approval.id.to_string(),
-            digest: approval.digest.clone(),
-            principal_id: approval.requester.principal_id.to_string(),
-            status: approval.status.as_str(),
-            uses_left: i64::from(approval.uses_left),
-            created_at: approval.created_at.as_micros(),
-            expires_at: approval.expires_at.as_micros(),
-            tool_id: approval.tool.id.clone(),
-            size: i64::try_from(state.len() + input.len()).unwrap_or(i64::MAX),
-            state,
-            audience,
-            input,
-            replaces: *from,
+            org_id: org_id.to_string(),
+            id: id.to_string(),
+            digest: digest.clone(),
+            new_of: from.is_none().then(|| principal_id.to_string()),
+            sql,
+            values,
         })
     }
 }

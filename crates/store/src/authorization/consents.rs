@@ -1,6 +1,7 @@
 //! Consents of people to what clients asked for.
 
-use async_recursion::async_recursion as boxed;
+use std::sync::LazyLock;
+
 use portcullis_core::{
     authorization::{ClientRef, Face},
     clock::Timestamp,
@@ -9,7 +10,7 @@ use portcullis_core::{
 };
 
 use crate::{
-    db::{Found, Readable, Store, all, change, find, one, parse, read, row, run},
+    db::{Store, all, boxed, change, columns, find, list, one, read, record, run},
     error::StoreError,
     revocation::revoke_roots,
     search::{FORGET, beginning, begins, index_words, records},
@@ -43,39 +44,10 @@ pub struct ConsentPage<'a> {
     pub limit: u32,
 }
 
-row!(ConsentRow {
-    id: String,
-    org_id: String,
-    principal_id: String,
-    face: String,
-    client: String,
-    scopes: String,
-    returns_to: String,
-    remembered: i64,
-    created_at: i64,
-    renewed_at: i64,
-});
+record!(Consent in "consents", |row| id, org_id, principal_id, scopes, returns_to, remembered,
+    created_at, renewed_at, face, client = row.json("consents.client")?);
 
-impl Readable for ConsentRow {
-    const TABLE: &'static str = "consents";
-    type Record = Consent;
-
-    fn read(self) -> Result<Consent, StoreError> {
-        let client = serde_json::from_str(&self.client);
-        Ok(Consent {
-            id: parse(&self.id, "consents.id")?,
-            org_id: parse(&self.org_id, "consents.org_id")?,
-            principal_id: parse(&self.principal_id, "consents.principal_id")?,
-            client: client.map_err(|_| StoreError::Corrupt("consents.client"))?,
-            face: Face::at(&self.face).ok_or(StoreError::Corrupt("consents.face"))?,
-            scopes: parse(&self.scopes, "consents.scopes")?,
-            returns_to: self.returns_to,
-            remembered: self.remembered != 0,
-            created_at: Timestamp::from_micros(self.created_at),
-            renewed_at: Timestamp::from_micros(self.renewed_at),
-        })
-    }
-}
+columns!(Face => String: |path| Self::at(&path););
 
 impl Store {
     /// Remembers a consent in place of an earlier one of the same person to the same client and face, whose id
@@ -84,15 +56,15 @@ impl Store {
     pub async fn keep_consent(&self, consent: &Consent) -> Result<ConsentId, StoreError> {
         let client = serde_json::json!(consent.client).to_string();
         let texts = [&consent.client.name, &consent.client.id, &consent.returns_to];
-        let id: String = change!(self, consent.org_id, |tx| {
-            let id: String = one!(tx, scalar KEEP => consent.org_id, consent.id,
+        Ok(change!(self, consent.org_id, |tx| {
+            let id: ConsentId = one!(tx, scalar KEEP => consent.org_id, consent.id,
                 consent.principal_id, &consent.client.id, consent.face.path(), &client,
                 consent.scopes, &consent.returns_to, consent.remembered, consent.created_at,
                 consent.renewed_at);
-            index_words!(tx, consent.org_id, "consent", &id, texts.map(String::as_str));
+            let texts = texts.map(String::as_str);
+            index_words(&mut tx, consent.org_id, "consent", &id.to_string(), &texts).await?;
             id
-        });
-        parse(&id, "consents.id")
+        }))
     }
 
     /// The consent of a person to a client at a face.
@@ -104,18 +76,15 @@ impl Store {
         client: &ClientRef,
         face: &Face,
     ) -> Result<Option<Consent>, StoreError> {
-        let row: Option<ConsentRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, FIND_OF_CLIENT => org, principal, &client.id, face.path())
-        });
-        row.map(ConsentRow::read).transpose()
+        }))
     }
 
     /// The org of one of the first consents to the client with this id, if a person consented to it.
     #[boxed]
     pub async fn find_consenting_org(&self, client_id: &str) -> Result<Option<OrgId>, StoreError> {
-        let org: Option<String> =
-            read!(self, installation, |conn| find!(conn, scalar CONSENTING_ORG => client_id));
-        org.map(|org| parse(&org, "consents.org_id")).transpose()
+        Ok(read!(self, installation, |conn| find!(conn, scalar CONSENTING_ORG => client_id)))
     }
 
     /// Returns true if a person let the client with this id return to this address, for any face.
@@ -140,10 +109,9 @@ impl Store {
         org: OrgId,
         id: ConsentId,
     ) -> Result<Option<Consent>, StoreError> {
-        let row: Option<ConsentRow> = read!(self, org, |conn| {
+        Ok(read!(self, org, |conn| {
             find!(conn, "SELECT * FROM consents WHERE org_id = $1 AND id = $2" => org, id)
-        });
-        row.map(ConsentRow::read).transpose()
+        }))
     }
 
     /// A page of the org's consents, by id.
@@ -155,16 +123,17 @@ impl Store {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
         let list = match (page.search, page.principal_id) {
-            (Some(_), None) => SEARCH,
-            (Some(_), Some(_)) => SEARCH_OF_PRINCIPAL,
-            (None, Some(_)) => LIST_OF_PRINCIPAL,
-            (None, None) => LIST,
+            (Some(_), None) => search(),
+            (Some(_), Some(_)) => of_principal(&format!(
+                "({} OR {})",
+                begins("$3", "$5"),
+                begins("consents.id", "$5")
+            )),
+            (None, Some(_)) => of_principal("$5 = ''"),
+            (None, None) => LIST.to_owned(),
         };
         let beginning = beginning(page.search);
-        let rows: Vec<Found<ConsentRow>> = read!(self, org, |conn| {
-            all!(conn, list => org, after, principal, page.limit, beginning)
-        });
-        Ok(self.readable(rows))
+        Ok(list!(self, org, list => org, after, principal, page.limit, beginning))
     }
 
     /// Removes a consent and revokes all tokens that came of it. Gives the number of those that were live.
@@ -180,7 +149,7 @@ impl Store {
             tx.lock_tokens(&org.to_string()).await?;
             run!(tx, "DELETE FROM consents WHERE org_id = $1 AND id = $2" => org, id);
             run!(tx, FORGET => org, "consent", id);
-            all!(tx, scalar REVOKE => org, id, now)
+            all!(tx, scalar REVOKE.as_str() => org, id, now)
         });
         let below = self.revoke_descendants(org, &roots, now).await?;
         Ok(roots.len().saturating_add(usize::try_from(below).unwrap_or(usize::MAX)))
@@ -211,33 +180,29 @@ SELECT * FROM consents WHERE org_id = $1 AND id > $2 AND $3 = '' AND $5 = '' ORD
 
 /// The SQL for a page of the consents of a principal. They are found by it and then sorted: in the order of the index
 /// of ids, those of all would be read.
-macro_rules! of_principal {
-    ($($search:tt)+) => {
-        concat!(
-            "SELECT * FROM consents WHERE org_id = $1 AND principal_id = $3 AND id || '' > $2 AND ",
-            $($search)+,
-            " ORDER BY id || '' LIMIT $4"
-        )
-    };
+fn of_principal(search: &str) -> String {
+    format!(
+        "SELECT * FROM consents WHERE org_id = $1 AND principal_id = $3 AND id || '' > $2 \
+         AND {search} ORDER BY id || '' LIMIT $4"
+    )
 }
 
-const LIST_OF_PRINCIPAL: &str = of_principal!("$5 = ''");
-const SEARCH_OF_PRINCIPAL: &str =
-    of_principal!("(", begins!("$3", "$5"), " OR ", begins!("consents.id", "$5"), ")");
-
-const SEARCH: &str = concat!(
-    "SELECT c.* FROM ",
-    records!("consents", "consent", "$5"),
-    " CROSS JOIN consents c
+fn search() -> String {
+    let found = records("consents", "consent", "$5");
+    format!(
+        "SELECT c.* FROM {found} CROSS JOIN consents c
 WHERE c.org_id = $1 AND c.id = found.id AND c.id > $2 AND $3 = ''
 ORDER BY c.id LIMIT $4"
-);
+    )
+}
 
 /// Of each grant one token, which ends the others. `DISTINCT` has them found before tokens are looked up by them.
-const REVOKE: &str = revoke_roots!(
-    "id IN (SELECT DISTINCT (
+static REVOKE: LazyLock<String> = LazyLock::new(|| {
+    revoke_roots(
+        "id IN (SELECT DISTINCT (
     SELECT t.id FROM tokens t WHERE t.org_id = $1 AND t.grant_id = g.grant_id
         AND t.revoked_at IS NULL AND t.expires_at > $3 LIMIT 1
-) FROM client_grants g WHERE g.org_id = $1 AND g.consent_id = $2)"
-    at "$3"
-);
+) FROM client_grants g WHERE g.org_id = $1 AND g.consent_id = $2)",
+        "$3",
+    )
+});

@@ -1,13 +1,12 @@
 //! Links of the operator that log a person in once.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
 };
 
 use crate::{
-    db::{Store, change, find, parse, read, row, run},
+    db::{Store, boxed, change, changed, find, read, record},
     error::StoreError,
 };
 
@@ -19,17 +18,7 @@ pub struct LoginLink {
     pub expires_at: Timestamp,
 }
 
-row!(LinkRow { org_id: String, principal_id: String, expires_at: i64 });
-
-impl LinkRow {
-    fn read(self) -> Result<LoginLink, StoreError> {
-        Ok(LoginLink {
-            org_id: parse(&self.org_id, "login_links.org_id")?,
-            principal_id: parse(&self.principal_id, "login_links.principal_id")?,
-            expires_at: Timestamp::from_micros(self.expires_at),
-        })
-    }
-}
+record!(LoginLink in "login_links", |row| org_id, principal_id, expires_at);
 
 impl Store {
     /// Remembers a link by the hash of its secret.
@@ -39,9 +28,8 @@ impl Store {
         link: LoginLink,
         hash: &[u8; 32],
     ) -> Result<(), StoreError> {
-        change!(self, link.org_id, |tx| {
-            run!(tx, INSERT => link.org_id, hash.as_slice(), link.principal_id, link.expires_at);
-        });
+        let LoginLink { org_id, principal_id, expires_at } = link;
+        changed!(self, org_id, INSERT => org_id, hash.as_slice(), principal_id, expires_at);
         Ok(())
     }
 
@@ -53,11 +41,8 @@ impl Store {
         hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<LoginLink>, StoreError> {
-        let row: Option<LinkRow> = read!(self, installation, |conn| {
-            find!(conn, "SELECT * FROM login_links WHERE hash = $1 AND expires_at > $2" =>
-                hash.as_slice(), now)
-        });
-        row.map(LinkRow::read).transpose()
+        let find = "SELECT * FROM login_links WHERE hash = $1 AND expires_at > $2";
+        Ok(read!(self, installation, |conn| find!(conn, find => hash.as_slice(), now)))
     }
 
     /// Takes the link whose secret has this hash: of any number of browsers one gets it.
@@ -67,20 +52,14 @@ impl Store {
         hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<LoginLink>, StoreError> {
-        let row: Option<LinkRow> = change!(self, installation, |tx| {
-            find!(tx, "DELETE FROM login_links WHERE hash = $1 AND expires_at > $2 RETURNING *" =>
-                hash.as_slice(), now)
-        });
-        row.map(LinkRow::read).transpose()
+        let take = "DELETE FROM login_links WHERE hash = $1 AND expires_at > $2 RETURNING *";
+        Ok(change!(self, installation, |tx| find!(tx, take => hash.as_slice(), now)))
     }
 
     /// Forgets the links of all tenants whose time is over.
     #[boxed]
     pub async fn forget_login_links(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM login_links WHERE expires_at <= $1" => now)
-        });
-        Ok(forgotten)
+        Ok(changed!(self, installation, "DELETE FROM login_links WHERE expires_at <= $1" => now))
     }
 }
 

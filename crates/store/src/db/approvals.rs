@@ -4,25 +4,18 @@ use std::collections::BTreeMap;
 
 use portcullis_core::id::{ApprovalId, OrgId};
 
-/// A change of an approval as it is written.
+use super::Bound;
+
+/// A change of an approval: the statement that writes it, and its values.
 #[derive(Debug)]
 pub(crate) struct ApprovalRow {
     pub(crate) org_id: String,
     pub(crate) id: String,
     pub(crate) digest: String,
-    pub(crate) principal_id: String,
-    pub(crate) status: &'static str,
-    pub(crate) uses_left: i64,
-    pub(crate) created_at: i64,
-    pub(crate) expires_at: i64,
-    /// All of it but the input.
-    pub(crate) state: String,
-    pub(crate) tool_id: String,
-    pub(crate) audience: String,
-    pub(crate) size: i64,
-    pub(crate) input: String,
-    /// The revision that it replaces; `None` if it is new.
-    pub(crate) replaces: Option<i64>,
+    /// Requester, if the approval is new.
+    pub(crate) new_of: Option<String>,
+    pub(crate) sql: &'static str,
+    pub(crate) values: Vec<Bound>,
 }
 
 impl ApprovalRow {
@@ -98,7 +91,7 @@ impl Uses {
 }
 
 /// Writes a new approval, unless as many requests of its principal are pending at its time as `$14` says.
-pub(crate) const INSERT: &str = "
+pub(crate) const INSERT_APPROVAL: &str = "
 INSERT INTO approvals (org_id, id, digest, principal_id, status, revision, uses_left, created_at,
     expires_at, state, tool_id, audience, size, input)
 SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13
@@ -106,7 +99,7 @@ WHERE $5 <> 'pending' OR $14 > (SELECT COUNT(*) FROM approvals
     WHERE org_id = $1 AND principal_id = $4 AND status = 'pending' AND expires_at > $7)
 ON CONFLICT DO NOTHING";
 
-pub(crate) const UPDATE: &str = "
+pub(crate) const UPDATE_APPROVAL: &str = "
 UPDATE approvals SET status = $1, uses_left = $2, expires_at = $3, state = $4,
     tool_id = $5, audience = $6, size = $7, input = $8, revision = revision + 1
 WHERE org_id = $9 AND id = $10 AND digest = $11 AND revision = $12

@@ -12,9 +12,12 @@ use portcullis_core::{
         PrincipalId, ProviderId, RegistrationId, RequestId, SessionId, TokenId,
     },
     principal::ScopeSet,
+    token::CidrList,
+    tool::{ProviderSlug, ToolId},
     trust::Thumbprint,
 };
-use rusqlite::types::{FromSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
+use serde::de::DeserializeOwned;
 use tokio_postgres::types::{FromSqlOwned, IsNull, ToSql, Type, to_sql_checked};
 use tokio_util::bytes::BytesMut;
 
@@ -125,8 +128,8 @@ pub(crate) trait Nullable: Value {
     fn null() -> Bound;
 }
 
-/// Values and their stored form.
-macro_rules! values {
+/// Types of values and their stored form.
+macro_rules! stored {
     ($($type:ty => $form:ident: |$value:ident| $body:expr;)+) => {
         $(impl Value for $type {
             fn bound(self) -> Bound {
@@ -141,18 +144,20 @@ macro_rules! values {
         })+
     };
     (texts: $($type:ident),+) => {
-        values!($($type => Text: |value| value.to_string();)+);
+        stored!($($type => Text: |value| value.to_string();)+);
     };
 }
 
-values!(texts: ApprovalId, ConsentId, EventId, ExportId, GrantId, GroupId, HoldId, MessageId,
+stored!(texts: ApprovalId, ConsentId, EventId, ExportId, GrantId, GroupId, HoldId, MessageId,
     OrgId, PrincipalId, ProviderId, RegistrationId, RequestId, ScopeSet, SessionId, Thumbprint,
     TokenId);
-values! {
+stored! {
     Timestamp => Int: |moment| moment.as_micros();
     bool => Int: |flag| flag.into();
     i64 => Int: |value| value;
     u32 => Int: |value| value.into();
+    u64 => Int: |value| value.try_into().unwrap_or(i64::MAX);
+    usize => Int: |value| value.try_into().unwrap_or(i64::MAX);
     String => Text: |text| text;
     &str => Text: |text| text.to_owned();
     Vec<u8> => Bytes: |bytes| bytes;
@@ -231,9 +236,76 @@ elements! {
 }
 
 /// A type that a column is read as.
-pub(crate) trait Column: FromSql + FromSqlOwned {}
+pub(crate) trait Column: Sized {
+    /// The type that a driver gives.
+    type Stored: FromSql + FromSqlOwned;
+    /// Reads back a stored value; `None` if it is unreadable.
+    fn of_stored(stored: Self::Stored) -> Option<Self>;
+}
 
-impl<T: FromSql + FromSqlOwned> Column for T {}
+/// Columns and how they are read back.
+macro_rules! columns {
+    ($($type:ty => $stored:ty: |$value:ident| $body:expr;)+) => {
+        $(impl $crate::db::Column for $type {
+            type Stored = $stored;
+            fn of_stored($value: $stored) -> Option<Self> {
+                $body
+            }
+        })+
+    };
+    (texts: $($type:ident),+ $(,)?) => {
+        $crate::db::columns!($($type => String: |text| text.parse().ok();)+);
+    };
+}
+pub(crate) use columns;
+
+columns!(texts: ApprovalId, CidrList, ConsentId, EventId, ExportId, GrantId, GroupId, HoldId,
+    MessageId, OrgId, PrincipalId, ProviderId, ProviderSlug, RegistrationId, RequestId, ScopeSet,
+    SessionId, Thumbprint, TokenId, ToolId);
+columns! {
+    Timestamp => i64: |micros| Some(Self::from_micros(micros));
+    bool => Flag: |flag| Some(flag.0);
+    i32 => i32: |number| Some(number);
+    i64 => i64: |number| Some(number);
+    u32 => i64: |number| number.try_into().ok();
+    u64 => i64: |number| number.try_into().ok();
+    usize => i64: |number| number.try_into().ok();
+    String => String: |text| Some(text);
+    Vec<u8> => Vec<u8>: |bytes| Some(bytes);
+}
+
+impl<T: Column> Column for Option<T> {
+    type Stored = Option<T::Stored>;
+
+    fn of_stored(stored: Self::Stored) -> Option<Self> {
+        match stored {
+            None => Some(None),
+            Some(stored) => T::of_stored(stored).map(Some),
+        }
+    }
+}
+
+/// A truth, or a number that is 0 where it is false.
+pub(crate) struct Flag(bool);
+
+impl FromSql for Flag {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        bool::column_result(value).map(Self)
+    }
+}
+
+impl<'a> tokio_postgres::types::FromSql<'a> for Flag {
+    fn from_sql(kind: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn error::Error + Sync + Send>> {
+        if *kind == Type::BOOL {
+            return bool::from_sql(kind, raw).map(Self);
+        }
+        i64::from_sql(kind, raw).map(|number| Self(number != 0))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        [Type::BOOL, Type::INT8].contains(kind)
+    }
+}
 
 /// A row of either database.
 #[derive(Clone, Copy)]
@@ -243,22 +315,29 @@ pub(crate) enum Row<'r> {
 }
 
 impl Row<'_> {
-    /// The value of the column with this name.
-    pub(crate) fn get<T: Column>(self, name: &str) -> Result<T, DriverError> {
-        let read = match self {
+    /// The value of a column, which is named with or without its table: `orgs.id`.
+    pub(crate) fn get<T: Column>(self, place: &'static str) -> Result<T, DriverError> {
+        let name = place.rsplit_once('.').map_or(place, |(_, name)| name);
+        let stored = match self {
             Self::Sqlite(row) => row.get(name).map_err(|error| error.to_string()),
             Self::Postgres(row) => row.try_get(name).map_err(|error| error.to_string()),
         };
-        read.map_err(DriverError::Column)
+        T::of_stored(stored.map_err(DriverError::Column)?).ok_or(DriverError::Corrupt(place))
+    }
+
+    /// Value of the JSON in a column.
+    pub(crate) fn json<T: DeserializeOwned>(self, place: &'static str) -> Result<T, DriverError> {
+        let text: String = self.get(place)?;
+        serde_json::from_str(&text).map_err(|_| DriverError::Corrupt(place))
     }
 
     /// The value of the column at this place.
     pub(crate) fn at<T: Column>(self, place: usize) -> Result<T, DriverError> {
-        let read = match self {
+        let stored = match self {
             Self::Sqlite(row) => row.get(place).map_err(|error| error.to_string()),
             Self::Postgres(row) => row.try_get(place).map_err(|error| error.to_string()),
         };
-        read.map_err(DriverError::Column)
+        T::of_stored(stored.map_err(DriverError::Column)?).ok_or(DriverError::Corrupt("a column"))
     }
 }
 
@@ -305,10 +384,15 @@ pub(crate) fn cells(row: Row<'_>) -> Result<Vec<Bound>, DriverError> {
     (0..row.as_ref().column_count()).map(cell).collect()
 }
 
+/// The values of a statement.
+macro_rules! values {
+    ($($value:expr),* $(,)?) => { vec![$($crate::db::Value::bound($value)),*] };
+}
+
 /// Runs a statement, and gives the number of rows that it changed.
 macro_rules! run {
     ($conn:ident, $sql:expr $(=> $($value:expr),+ $(,)?)?) => {
-        $conn.run($sql, vec![$($($crate::db::Value::bound($value)),+)?]).await?
+        $conn.run($sql, $crate::db::values![$($($value),+)?]).await?
     };
 }
 
@@ -321,7 +405,7 @@ macro_rules! rows {
         $crate::db::rows!(@ $method, $conn, $crate::db::FromRow::from_row, $sql $(=> $($value),+)?)
     };
     (@ $method:ident, $conn:ident, $read:expr, $sql:expr $(=> $($value:expr),+)?) => {
-        $conn.$method($read, $sql, vec![$($($crate::db::Value::bound($value)),+)?]).await?
+        $conn.$method($read, $sql, $crate::db::values![$($($value),+)?]).await?
     };
 }
 
@@ -340,4 +424,4 @@ macro_rules! all {
     ($($statement:tt)+) => { $crate::db::rows!(all, $($statement)+) };
 }
 
-pub(crate) use {all, find, one, rows, run};
+pub(crate) use {all, find, one, rows, run, values};

@@ -66,6 +66,11 @@ impl Store {
         each.filter_map(|read| read.map_err(|row| self.left_out(row)).ok()).collect()
     }
 
+    /// The same of records that are read without a step between.
+    pub(crate) fn records<T: Readable<Record = T>>(&self, found: Vec<Found<T>>) -> Vec<T> {
+        self.readable(found)
+    }
+
     /// Keeps a row that is left out until it is reported.
     pub fn left_out(&self, row: UnreadableRow) {
         let mut known = self.unreadable.0.lock().unwrap_or_else(PoisonError::into_inner);

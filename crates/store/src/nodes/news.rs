@@ -1,6 +1,5 @@
 //! Change notices for nodes by PostgreSQL's NOTIFY: ids, never contents.
 
-use async_recursion::async_recursion as boxed;
 use std::{future::poll_fn, time::Duration};
 
 use portcullis_core::id::OrgId;
@@ -10,7 +9,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use crate::{
     address::Address,
-    db::Tls,
+    db::{Tls, boxed},
     error::{DriverError, StoreError},
 };
 

@@ -1,11 +1,10 @@
 //! Providers that list more tools than their limit.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
-use super::rows::{scope, scope_text};
+use super::{scope_of, scope_text};
 use crate::{
-    db::{Found, Readable, Store, all, change, read, row, run},
+    db::{Store, boxed, change, list, record, run},
     error::StoreError,
 };
 
@@ -21,21 +20,8 @@ pub struct Surplus {
     pub noted_at: Timestamp,
 }
 
-row!(SurplusRow { org_id: String, provider: String, tools: i64, noted_at: i64 });
-
-impl Readable for SurplusRow {
-    const TABLE: &'static str = "tool_surplus";
-    type Record = Surplus;
-
-    fn read(self) -> Result<Surplus, StoreError> {
-        Ok(Surplus {
-            org: scope(&self.org_id)?,
-            provider: self.provider,
-            tools: self.tools.unsigned_abs(),
-            noted_at: Timestamp::from_micros(self.noted_at),
-        })
-    }
-}
+record!(Surplus in "tool_surplus", |row| org = scope_of(row, "tool_surplus.org_id")?, provider,
+    tools, noted_at);
 
 impl Store {
     /// Notes how many tools a provider lists that are not remembered.
@@ -47,11 +33,10 @@ impl Store {
         tools: u64,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let noted = i64::try_from(tools).unwrap_or(i64::MAX);
         change!(self, org, |tx| {
             match tools {
                 0 => run!(tx, FITS => scope_text(org), provider),
-                _ => run!(tx, NOTE_SURPLUS => scope_text(org), provider, noted, now),
+                _ => run!(tx, NOTE_SURPLUS => scope_text(org), provider, tools, now),
             }
         });
         Ok(())
@@ -60,10 +45,7 @@ impl Store {
     /// The providers that list more tools than are remembered of them: for the operator.
     #[boxed]
     pub async fn surplus(&self) -> Result<Vec<Surplus>, StoreError> {
-        let rows: Vec<Found<SurplusRow>> = read!(self, installation, |conn| {
-            all!(conn, "SELECT * FROM tool_surplus ORDER BY provider, org_id")
-        });
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, "SELECT * FROM tool_surplus ORDER BY provider, org_id"))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Principals made and changed together with the event that records it.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::principal::Role;
 
-use super::{Principal, insert};
+use serde_json::json;
+
+use super::{Principal, insert, listed};
 use crate::{
     authorization::END_CODES,
-    db::{NewEvent, Store, change, find},
-    error::StoreError,
-    search::beginning,
+    db::{NewEvent, Session, Store, boxed, change, find, run},
+    error::{DriverError, StoreError},
+    search::{beginning, index_words},
 };
 
 /// Treatment of an org's last admin who is not disabled.
@@ -57,61 +58,47 @@ impl PrincipalChange<'_> {
     }
 }
 
-/// Changes a principal within a transaction of either database; one that is disabled loses its logins for good. What
-/// is not done has to be rolled back.
-macro_rules! change_within {
-    ($tx:ident, $change:expr) => {{
-        let asked: &$crate::principals::PrincipalChange<'_> = $change;
-        let $crate::principals::PrincipalChange { before, after, last_admin: _ } = *asked;
-        let keeps_admin = asked.keeps_admin();
-        let org = before.org_id.to_string();
-        if keeps_admin {
-            // Two admins who demote each other at the same moment wait for each other here.
-            $crate::db::run!($tx, "UPDATE orgs SET plan = plan WHERE id = $1" => &org);
+/// Changes a principal within a transaction; one that is disabled loses its logins for good. What is not done has to
+/// be rolled back.
+pub(crate) async fn change_within(
+    tx: &mut Session,
+    change: &PrincipalChange<'_>,
+) -> Result<Changed, DriverError> {
+    let PrincipalChange { before, after, .. } = *change;
+    let (org, keeps_admin) = (before.org_id, change.keeps_admin());
+    if keeps_admin {
+        // Two admins who demote each other at the same moment wait for each other here.
+        run!(tx, "UPDATE orgs SET plan = plan WHERE id = $1" => org);
+    }
+    let changed = run!(tx, CHANGE => org, before.id, &after.name, after.role.name(),
+        listed(after.role), json!(after.groups).to_string(), after.disabled_at, &before.name,
+        before.role.name(), listed(before.role), json!(before.groups).to_string(),
+        before.disabled_at);
+    if before.name != after.name {
+        index_words(tx, org, "name", &before.id.to_string(), &[&after.name]).await?;
+    }
+    if let (None, Some(ended)) = (before.disabled_at, after.disabled_at) {
+        for end in END_LOGINS {
+            run!(tx, end => org, before.id, ended);
         }
-        let changed = $crate::db::run!($tx, $crate::principals::changes::CHANGE => &org,
-            before.id, &after.name, after.role.name(),
-            $crate::principals::listed(after.role).to_string(),
-            serde_json::json!(after.groups).to_string(), after.disabled_at, &before.name,
-            before.role.name(), $crate::principals::listed(before.role).to_string(),
-            serde_json::json!(before.groups).to_string(), before.disabled_at);
-        if before.name != after.name {
-            $crate::search::index_words!($tx, before.org_id, "name", before.id, [after.name.as_str()]);
-        }
-        if let (None, Some(ended)) = (before.disabled_at, after.disabled_at) {
-            for end in $crate::principals::changes::END_LOGINS {
-                $crate::db::run!($tx, end => &org, before.id, ended);
-            }
-        }
-        let other: Option<i32> = if changed > 0 && keeps_admin {
-            $crate::db::find!($tx, scalar $crate::principals::changes::OTHER_ADMIN => &org)
-        } else {
-            Some(1)
-        };
-        match (changed, other) {
-            (0, _) => $crate::principals::Changed::Stale,
-            (_, None) => $crate::principals::Changed::LastAdmin,
-            (_, Some(_)) => $crate::principals::Changed::Done,
-        }
-    }};
+    }
+    if changed == 0 {
+        return Ok(Changed::Stale);
+    }
+    let other: Option<i32> =
+        if keeps_admin { find!(tx, scalar OTHER_ADMIN => org) } else { Some(1) };
+    Ok(if other.is_none() { Changed::LastAdmin } else { Changed::Done })
 }
 
-pub(crate) use change_within;
-
-/// Finds out within a transaction of either database whether another principal of the org has the name, written with
-/// other capitals.
-macro_rules! is_taken {
-    ($tx:ident, $principal:expr) => {{
-        let principal: &Principal = $principal;
-        $tx.lock_tokens(&principal.org_id.to_string()).await?;
-        let other: Option<i32> = find!($tx, scalar NAMED => principal.org_id,
-            beginning(Some(&principal.name)), principal.id, principal.name.to_ascii_lowercase());
-        other.is_some()
-    }};
-}
-
-fn taken() -> StoreError {
-    StoreError::Conflict("principals".to_owned())
+/// Fails within a transaction if another principal of the org has the name, written with other capitals.
+async fn refuse_taken(tx: &mut Session, principal: &Principal) -> Result<(), StoreError> {
+    tx.lock_tokens(&principal.org_id.to_string()).await?;
+    let other: Option<i32> = find!(tx, scalar NAMED => principal.org_id,
+        beginning(Some(&principal.name)), principal.id, principal.name.to_ascii_lowercase());
+    match other {
+        None => Ok(()),
+        Some(_) => Err(StoreError::Conflict("principals".to_owned())),
+    }
 }
 
 impl Store {
@@ -123,10 +110,8 @@ impl Store {
         event: &NewEvent,
     ) -> Result<(), StoreError> {
         change!(self, principal.org_id, |tx| {
-            if is_taken!(tx, principal) {
-                return Err(taken());
-            }
-            insert!(tx, principal);
+            refuse_taken(&mut tx, principal).await?;
+            insert(&mut tx, principal).await?;
             tx.record_event(&self.row_key, event).await?;
         });
         Ok(())
@@ -141,10 +126,10 @@ impl Store {
         event: &NewEvent,
     ) -> Result<Changed, StoreError> {
         change!(self, change.before.org_id, |tx| {
-            if change.before.name != change.after.name && is_taken!(tx, change.after) {
-                return Err(taken());
+            if change.before.name != change.after.name {
+                refuse_taken(&mut tx, change.after).await?;
             }
-            match change_within!(tx, change) {
+            match change_within(&mut tx, change).await? {
                 Changed::Done => {}
                 refused @ (Changed::Stale | Changed::LastAdmin) => return Ok(refused),
             }
@@ -154,7 +139,7 @@ impl Store {
     }
 }
 
-pub(crate) const CHANGE: &str = "
+const CHANGE: &str = "
 UPDATE principals SET name = $3, role = $4, scopes = $5, groups = $6, disabled_at = $7
 WHERE org_id = $1 AND id = $2 AND name = $8 AND role = $9 AND scopes = $10 AND groups = $11
     AND disabled_at IS NOT DISTINCT FROM $12";
@@ -171,5 +156,5 @@ pub(crate) const END_LOGINS: [&str; 2] = [
     END_CODES,
 ];
 
-pub(crate) const OTHER_ADMIN: &str = "
+const OTHER_ADMIN: &str = "
 SELECT 1 FROM principals WHERE org_id = $1 AND role = 'admin' AND disabled_at IS NULL LIMIT 1";

@@ -1,6 +1,5 @@
 //! Connects that have begun and are not confirmed yet.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
@@ -8,7 +7,7 @@ use portcullis_core::{
 
 use super::ProviderOwner;
 use crate::{
-    db::{Found, Readable, Store, all, change, find, parse, read, row, run},
+    db::{Store, boxed, change, changed, find, list, record, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -52,37 +51,8 @@ pub struct Attempt {
     pub tries: u32,
 }
 
-row!(AttemptRow {
-    id: String,
-    org_id: String,
-    provider_id: String,
-    slug: String,
-    owner: String,
-    principal_id: String,
-    expires_at: i64,
-    confirm_hash: Option<Vec<u8>>,
-    tries: i64,
-});
-
-impl Readable for AttemptRow {
-    const TABLE: &'static str = "connect_attempts";
-    type Record = Attempt;
-
-    fn read(self) -> Result<Attempt, StoreError> {
-        Ok(Attempt {
-            id: self.id,
-            org_id: parse(&self.org_id, "connect_attempts.org_id")?,
-            provider_id: parse(&self.provider_id, "connect_attempts.provider_id")?,
-            slug: self.slug,
-            owner: ProviderOwner::of_text(&self.owner)?,
-            principal_id: parse(&self.principal_id, "connect_attempts.principal_id")?,
-            expires_at: Timestamp::from_micros(self.expires_at),
-            confirm_hash: self.confirm_hash,
-            tries: u32::try_from(self.tries)
-                .map_err(|_| StoreError::Corrupt("connect_attempts.tries"))?,
-        })
-    }
-}
+record!(Attempt in "connect_attempts", |row| id, org_id, provider_id, slug, owner, principal_id,
+    expires_at, confirm_hash, tries);
 
 impl Store {
     /// Remembers an attempt.
@@ -92,7 +62,7 @@ impl Store {
             run!(tx, BEGIN => &attempt.id, attempt.org_id, attempt.provider_id, &attempt.slug,
                 attempt.owner.to_text(), attempt.principal_id, attempt.state_hash.as_slice(),
                 attempt.expires_at);
-            put_secret!(tx, &attempt.secret);
+            put_secret(&mut tx, &attempt.secret).await?;
         });
         Ok(())
     }
@@ -105,10 +75,7 @@ impl Store {
         state_hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<Attempt>, StoreError> {
-        let row: Option<AttemptRow> = change!(self, installation, |tx| {
-            find!(tx, CALL_BACK => state_hash.as_slice(), now)
-        });
-        row.map(AttemptRow::read).transpose()
+        Ok(change!(self, installation, |tx| find!(tx, CALL_BACK => state_hash.as_slice(), now)))
     }
 
     /// Keeps what the provider granted until the attempt is confirmed. `false` if it has ended.
@@ -126,7 +93,7 @@ impl Store {
                 => attempt.org_id, &attempt.id, confirm_hash.as_slice()
             );
             if granted > 0 {
-                put_secret!(tx, secret);
+                put_secret(&mut tx, secret).await?;
             }
             granted
         });
@@ -142,14 +109,9 @@ impl Store {
         slug: &str,
         owner: ProviderOwner,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
-            all!(
-                conn, "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
-                 AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC"
-                => org, principal, slug, owner.to_text()
-            )
-        });
-        Ok(self.readable(rows))
+        let list = "SELECT * FROM connect_attempts WHERE org_id = $1 AND principal_id = $2 \
+                    AND slug = $3 AND owner = $4 ORDER BY expires_at DESC, id DESC";
+        Ok(list!(self, org, list => org, principal, slug, owner.to_text()))
     }
 
     /// The attempts that would renew or make a connection.
@@ -159,11 +121,8 @@ impl Store {
         org: OrgId,
         provider: ProviderId,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<Found<AttemptRow>> = read!(self, org, |conn| {
-            all!(conn, "SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2" =>
-                org, provider)
-        });
-        Ok(self.readable(rows))
+        let list = "SELECT * FROM connect_attempts WHERE org_id = $1 AND provider_id = $2";
+        Ok(list!(self, org, list => org, provider))
     }
 
     /// Counts a wrong code; gives how many there were with this one, 0 if the attempt has ended.
@@ -184,7 +143,7 @@ impl Store {
     pub async fn end_attempt(&self, attempt: &Attempt) -> Result<bool, StoreError> {
         let org = attempt.org_id.to_string();
         let ended = change!(self, attempt.org_id, |tx| {
-            drop_secrets!(tx, &org, ATTEMPT, &attempt.id);
+            drop_secrets(&mut tx, &org, ATTEMPT, &attempt.id).await?;
             run!(tx, "DELETE FROM connect_attempts WHERE org_id = $1 AND id = $2" => &org,
                 &attempt.id)
         });
@@ -198,14 +157,9 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<Attempt>, StoreError> {
-        let rows: Vec<Found<AttemptRow>> = read!(self, installation, |conn| {
-            all!(
-                conn, "SELECT * FROM connect_attempts WHERE expires_at <= $1 \
-                 ORDER BY expires_at LIMIT $2"
-                => now, limit
-            )
-        });
-        Ok(self.readable(rows))
+        let list =
+            "SELECT * FROM connect_attempts WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2";
+        Ok(list!(self, installation, list => now, limit))
     }
 
     /// Removes a connection that was begun, was never connected and has no attempt any more.
@@ -215,8 +169,7 @@ impl Store {
         org: OrgId,
         id: ProviderId,
     ) -> Result<bool, StoreError> {
-        let forgotten = change!(self, org, |tx| run!(tx, FORGET_PENDING => org, id));
-        Ok(forgotten > 0)
+        Ok(changed!(self, org, FORGET_PENDING => org, id) > 0)
     }
 }
 

@@ -1,10 +1,9 @@
 //! Clients that the gateway registered by itself at authorization servers.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 
 use crate::{
-    db::{Store, all, change, find, read, row, run},
+    db::{Store, all, boxed, change, find, read, record, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -28,15 +27,8 @@ pub struct OAuthClient {
     pub expires_at: Option<Timestamp>,
 }
 
-row!(ClientRow {
-    issuer: String,
-    redirect_uri: String,
-    id: String,
-    client_id: String,
-    method: String,
-    registered_at: i64,
-    expires_at: Option<i64>,
-});
+record!(OAuthClient in "oauth_clients", |row| issuer, redirect_uri, id, client_id, method,
+    registered_at, expires_at);
 
 impl Store {
     /// The installation's client at an issuer, for this redirect URI.
@@ -46,19 +38,8 @@ impl Store {
         issuer: &str,
         redirect_uri: &str,
     ) -> Result<Option<OAuthClient>, StoreError> {
-        let row: Option<ClientRow> = read!(self, installation, |conn| {
-            find!(conn, "SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2" =>
-                issuer, redirect_uri)
-        });
-        Ok(row.map(|row| OAuthClient {
-            issuer: row.issuer,
-            redirect_uri: row.redirect_uri,
-            id: row.id,
-            client_id: row.client_id,
-            method: row.method,
-            registered_at: Timestamp::from_micros(row.registered_at),
-            expires_at: row.expires_at.map(Timestamp::from_micros),
-        }))
+        let find = "SELECT * FROM oauth_clients WHERE issuer = $1 AND redirect_uri = $2";
+        Ok(read!(self, installation, |conn| find!(conn, find => issuer, redirect_uri)))
     }
 
     /// Remembers a registration in the place of the one before.
@@ -72,7 +53,7 @@ impl Store {
             run!(tx, KEEP => &client.issuer, &client.redirect_uri, &client.id, &client.client_id,
                 &client.method, client.registered_at, client.expires_at);
             if let Some(secret) = secret {
-                put_secret!(tx, secret);
+                put_secret(&mut tx, secret).await?;
             }
         });
         Ok(())
@@ -85,14 +66,13 @@ impl Store {
         issuer: &str,
         client_id: &str,
     ) -> Result<bool, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            let rows: Vec<(String,)> = all!(tx, FORGET => issuer, client_id);
-            for (row,) in &rows {
-                drop_secrets!(tx, "", CLIENT, row);
+        Ok(change!(self, installation, |tx| {
+            let ids: Vec<String> = all!(tx, scalar FORGET => issuer, client_id);
+            for id in &ids {
+                drop_secrets(&mut tx, "", CLIENT, id).await?;
             }
-            !rows.is_empty()
-        });
-        Ok(forgotten)
+            !ids.is_empty()
+        }))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Connections with credentials of their own: finding, keeping and removing them.
 
-use async_recursion::async_recursion as boxed;
 use std::collections::BTreeSet;
 
 use portcullis_core::{
@@ -9,9 +8,9 @@ use portcullis_core::{
 };
 use serde_json::json;
 
-use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderRow, ProviderStatus};
+use super::{Account, Grant, ProviderOwner, ProviderRecord, ProviderStatus};
 use crate::{
-    db::{Db, Found, NewEvent, Readable as _, Store, all, change, find, read, run},
+    db::{NewEvent, Store, all, boxed, change, changed, find, list, read, run},
     error::StoreError,
     secrets::{SealedSecret, drop_secrets, put_secret},
 };
@@ -61,10 +60,7 @@ impl Store {
             OwnerFilter::Only(owner) => (0, owner.to_text(), owner.to_text()),
         };
         let (slug, id) = page.after.unwrap_or_default();
-        let rows: Vec<Found<ProviderRow>> = read!(self, org, |conn| {
-            all!(conn, PAGE => org, all, first.as_str(), second.as_str(), slug, id, page.limit)
-        });
-        Ok(self.readable(rows))
+        Ok(list!(self, org, PAGE => org, all, first, second, slug, id, page.limit))
     }
 
     /// The connections that a principal can call through: the org's and its own, whatever their
@@ -86,15 +82,9 @@ impl Store {
         &self,
         owners: &BTreeSet<(OrgId, ProviderOwner)>,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let find = match &self.db {
-            Db::Sqlite { .. } => OF_OWNERS_SQLITE,
-            Db::Postgres(_) => OF_OWNERS_POSTGRES,
-        };
+        let find = self.db.pick(OF_OWNERS_SQLITE, OF_OWNERS_POSTGRES);
         let owners: Vec<_> = owners.iter().map(|(org, owner)| (org, owner.to_text())).collect();
-        let owners = json!(owners).to_string();
-        let rows: Vec<Found<ProviderRow>> =
-            read!(self, installation, |conn| all!(conn, find => &owners));
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, find => json!(owners).to_string()))
     }
 
     /// The slugs of which anybody in the installation has a connection. One that was only begun is none.
@@ -124,19 +114,18 @@ impl Store {
         new: &NewCredential,
         now: Timestamp,
     ) -> Result<Option<ProviderRecord>, StoreError> {
-        let row: Option<ProviderRow> = change!(self, org, |tx| {
+        Ok(change!(self, org, |tx| {
             let account = new.account.as_ref();
-            let row: Option<ProviderRow> = find!(tx, KEEP => org, id,
+            let kept: Option<ProviderRecord> = find!(tx, KEEP => org, id,
                 new.grant.audience.as_deref(), new.grant.scopes.join(" "), new.grant.expires_at,
                 new.grant.refreshable, new.grant.refreshed_at, new.grant.refresh_due_at,
                 account.and_then(|account| account.id.as_deref()),
                 account.and_then(|account| account.name.as_deref()), now);
-            if row.is_some() {
-                put_secret!(tx, &new.secret);
+            if kept.is_some() {
+                put_secret(&mut tx, &new.secret).await?;
             }
-            row
-        });
-        row.map(ProviderRow::read).transpose()
+            kept
+        }))
     }
 
     /// Says how a connection is, unless it got other credentials than those of `revision`
@@ -151,10 +140,7 @@ impl Store {
         why: Option<&str>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let changed = change!(self, org, |tx| {
-            run!(tx, SET_STATUS => org, id, revision, status.as_str(), why, now)
-        });
-        Ok(changed > 0)
+        Ok(changed!(self, org, SET_STATUS => org, id, revision, status.as_str(), why, now) > 0)
     }
 
     /// Deletes a connection with its credentials; its event is committed with it.
@@ -174,7 +160,7 @@ impl Store {
             if removed == 0 {
                 return Ok(false);
             }
-            drop_secrets!(tx, &owner, CONNECTION, &id);
+            drop_secrets(&mut tx, &owner, CONNECTION, &id).await?;
             tx.record_event(&self.row_key, event).await?;
         });
         Ok(true)
@@ -251,14 +237,9 @@ impl Store {
         since: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<Found<ProviderRow>> = read!(self, installation, |conn| {
-            all!(
-                conn, "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id \
-                 LIMIT $2"
-                => since, limit
-            )
-        });
-        Ok(self.readable(rows))
+        let list =
+            "SELECT * FROM providers WHERE missing_since <= $1 ORDER BY missing_since, id LIMIT $2";
+        Ok(list!(self, installation, list => since, limit))
     }
 
     /// Shows a hidden connection again, under a new id: the old one stays gone.
@@ -270,13 +251,9 @@ impl Store {
         new: ProviderId,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
-                 updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL"
-                => org, id, new, now
-            );
-        });
+        let show = "UPDATE providers SET removed_at = NULL, id = $3, created_at = $4, \
+                    updated_at = $4 WHERE org_id = $1 AND id = $2 AND removed_at IS NOT NULL";
+        changed!(self, org, show => org, id, new, now);
         Ok(())
     }
 }

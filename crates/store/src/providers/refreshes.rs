@@ -1,14 +1,13 @@
 //! Connections that need new credentials, and the node that gets them.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, ProviderId},
 };
 
-use super::{ProviderRecord, ProviderRow};
+use super::ProviderRecord;
 use crate::{
-    db::{Found, Store, all, change, read, run},
+    db::{Store, boxed, changed, list},
     error::StoreError,
 };
 
@@ -20,9 +19,7 @@ impl Store {
         now: Timestamp,
         limit: u32,
     ) -> Result<Vec<ProviderRecord>, StoreError> {
-        let rows: Vec<Found<ProviderRow>> =
-            read!(self, installation, |conn| all!(conn, DUE => now, limit));
-        Ok(self.readable(rows))
+        Ok(list!(self, installation, DUE => now, limit))
     }
 
     /// Makes `holder`, a node or a task of it, the one that gets new credentials for a connection
@@ -38,9 +35,7 @@ impl Store {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<bool, StoreError> {
-        let leased =
-            change!(self, org, |tx| run!(tx, LEASE => org, id, revision, holder, now, until));
-        Ok(leased > 0)
+        Ok(changed!(self, org, LEASE => org, id, revision, holder, now, until) > 0)
     }
 
     /// Notes that new credentials could not be got, and when to try again; ends the lease.
@@ -52,14 +47,10 @@ impl Store {
         revision: i64,
         next: Option<Timestamp>,
     ) -> Result<(), StoreError> {
-        change!(self, org, |tx| {
-            run!(
-                tx, "UPDATE providers SET refresh_failures = refresh_failures + 1, \
-                 refresh_due_at = $4, lease_holder = NULL, leased_until = NULL \
-                 WHERE org_id = $1 AND id = $2 AND revision = $3"
-                => org, id, revision, next
-            );
-        });
+        let note = "UPDATE providers SET refresh_failures = refresh_failures + 1, \
+                    refresh_due_at = $4, lease_holder = NULL, leased_until = NULL \
+                    WHERE org_id = $1 AND id = $2 AND revision = $3";
+        changed!(self, org, note => org, id, revision, next);
         Ok(())
     }
 }

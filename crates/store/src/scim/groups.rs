@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{GroupId, OrgId, PrincipalId},
@@ -13,10 +12,10 @@ use serde_json::json;
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
     db::{
-        Db, Found, FromRow, NewEvent, Readable, Store, all, change, find, one, parse, read, row,
-        run, scalar, text_list,
+        Db, Found, FromRow, NewEvent, Session, Store, boxed, change, find, list, one, read, record,
+        run, scalar,
     },
-    error::StoreError,
+    error::{DriverError, StoreError},
 };
 
 /// A group that an identity provider keeps.
@@ -74,142 +73,75 @@ pub struct ScimGroupChange<'a> {
     pub removed: &'a BTreeSet<PrincipalId>,
 }
 
-row!(GroupRow {
-    id: String,
-    org_id: String,
-    pushed_by: String,
-    display_name: String,
-    external_id: Option<String>,
-    created_at: i64,
-    changed_at: i64,
-    revision: i64,
-    members: i64,
+record!(ScimGroup in "scim_groups", |row| id, org_id, pushed_by, created_at, changed_at, revision, members,
+attributes = GroupAttributes {
+    display_name: row.get("scim_groups.display_name")?,
+    external_id: row.get("scim_groups.external_id")?,
 });
 
-impl Readable for GroupRow {
-    const TABLE: &'static str = "scim_groups";
-    type Record = ScimGroup;
+record!(ScimMember in "scim_members", |row| group_id, principal_id, name);
 
-    fn read(self) -> Result<ScimGroup, StoreError> {
-        let Self { display_name, external_id, .. } = self;
-        Ok(ScimGroup {
-            id: parse(&self.id, "scim_groups.id")?,
-            org_id: parse(&self.org_id, "scim_groups.org_id")?,
-            pushed_by: parse(&self.pushed_by, "scim_groups.pushed_by")?,
-            attributes: GroupAttributes { display_name, external_id },
-            created_at: Timestamp::from_micros(self.created_at),
-            changed_at: Timestamp::from_micros(self.changed_at),
-            revision: self.revision,
-            members: self.members.unsigned_abs(),
-        })
-    }
-}
-
-row!(MemberRow { group_id: String, principal_id: String, name: String });
-
-impl Readable for MemberRow {
-    const TABLE: &'static str = "scim_members";
-    type Record = ScimMember;
-
-    fn read(self) -> Result<ScimMember, StoreError> {
-        Ok(ScimMember {
-            group_id: parse(&self.group_id, "scim_members.group_id")?,
-            principal_id: parse(&self.principal_id, "scim_members.principal_id")?,
-            name: self.name,
-        })
-    }
-}
-
-/// Statements that differ between the databases.
+/// The statements of a change that name principals.
 struct Statements {
-    members: &'static str,
-    present: &'static str,
-    add: &'static str,
-    remove: &'static str,
-    crowded: &'static str,
-    refresh: &'static str,
-    refresh_members: &'static str,
+    present: String,
+    add: String,
+    remove: String,
+    crowded: String,
+    refresh: String,
+    refresh_members: String,
 }
 
-/// The SQL for the names of the groups of the principal of the row, as JSON.
-macro_rules! names {
-    (sqlite) => {
-        "COALESCE((SELECT json_group_array(g.display_name) FROM scim_members m \
-         JOIN scim_groups g ON g.org_id = m.org_id AND g.id = m.group_id \
-         WHERE m.org_id = principals.org_id AND m.principal_id = principals.id), '[]')"
-    };
-    (postgres) => {
-        "COALESCE((SELECT jsonb_agg(g.display_name)::text FROM scim_members m \
-         JOIN scim_groups g ON g.org_id = m.org_id AND g.id = m.group_id \
-         WHERE m.org_id = principals.org_id AND m.principal_id = principals.id), '[]')"
-    };
-}
-
-macro_rules! statements {
-    ($dialect:ident) => {
-        Statements {
-            members: concat!(
-                "SELECT m.group_id, m.principal_id, p.name FROM scim_members m \
-                 JOIN principals p ON p.org_id = m.org_id AND p.id = m.principal_id \
-                 WHERE m.org_id = $1 AND m.group_id IN ",
-                text_list!($dialect, "$2"),
-                " ORDER BY m.group_id, m.principal_id"
-            ),
-            present: concat!(
-                "SELECT COUNT(*) FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
-                text_list!($dialect, "$3")
-            ),
-            add: concat!(
+impl Statements {
+    fn of(db: &Db) -> Self {
+        let touched = db.texts("$2");
+        let listed = db.texts("$3");
+        let members = format!(
+            "FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN {listed}"
+        );
+        // The names of the groups of the principal of the row, as JSON.
+        let names = db.pick("json_group_array(g.display_name)", "jsonb_agg(g.display_name)::text");
+        let refresh = format!(
+            "UPDATE principals SET provisioned_groups = COALESCE((SELECT {names} FROM scim_members m \
+             JOIN scim_groups g ON g.org_id = m.org_id AND g.id = m.group_id \
+             WHERE m.org_id = principals.org_id AND m.principal_id = principals.id), '[]') \
+             WHERE org_id = $1 AND id IN "
+        );
+        Self {
+            present: format!("SELECT COUNT(*) {members}"),
+            add: format!(
                 "INSERT INTO scim_members (org_id, group_id, principal_id) \
                  SELECT u.org_id, $2, u.principal_id FROM scim_users u \
-                 WHERE u.org_id = $1 AND u.deleted_at IS NULL AND u.principal_id IN ",
-                text_list!($dialect, "$3"),
-                " AND ($4 IS NULL OR u.pushed_by = $4)"
+                 WHERE u.org_id = $1 AND u.deleted_at IS NULL AND u.principal_id IN {listed} \
+                 AND ($4 IS NULL OR u.pushed_by = $4)"
             ),
-            remove: concat!(
-                "DELETE FROM scim_members WHERE org_id = $1 AND group_id = $2 AND principal_id IN ",
-                text_list!($dialect, "$3")
+            remove: format!("DELETE {members}"),
+            crowded: format!(
+                "SELECT 1 FROM scim_members WHERE org_id = $1 AND principal_id IN {touched} \
+                 GROUP BY principal_id HAVING COUNT(*) > $3 LIMIT 1"
             ),
-            crowded: concat!(
-                "SELECT 1 FROM scim_members WHERE org_id = $1 AND principal_id IN ",
-                text_list!($dialect, "$2"),
-                " GROUP BY principal_id HAVING COUNT(*) > $3 LIMIT 1"
-            ),
-            refresh: concat!(
-                "UPDATE principals SET provisioned_groups = ",
-                names!($dialect),
-                " WHERE org_id = $1 AND id IN ",
-                text_list!($dialect, "$2")
-            ),
-            refresh_members: concat!(
-                "UPDATE principals SET provisioned_groups = ",
-                names!($dialect),
-                " WHERE org_id = $1 AND id IN (SELECT x.principal_id FROM scim_members x \
+            refresh_members: format!(
+                "{refresh}(SELECT x.principal_id FROM scim_members x \
                  WHERE x.org_id = $1 AND x.group_id = $2)"
             ),
+            refresh: refresh + &touched,
         }
-    };
+    }
 }
 
-/// Writes the row of a group within a transaction of either database, if it is as it was read; gives how
-/// many rows were written. Of one that goes, this finds out whether it is as it was read.
-macro_rules! written {
-    ($tx:ident, $before:ident, $group:ident) => {
-        $crate::db::run!($tx, if $before.is_some() { UPDATE } else { INSERT } => $group.org_id,
-            $group.id, $before.map_or(-1, |before| before.revision), $group.revision,
-            &$group.attributes.display_name, key(&$group.attributes.display_name),
-            &$group.attributes.external_id, $group.created_at, $group.changed_at, $group.pushed_by)
-    };
+/// Writes the row of a group within a transaction, if it is as it was read; gives how many rows were written. Of one
+/// that goes, this finds out whether it is as it was read.
+async fn write(
+    tx: &mut Session,
+    before: Option<&ScimGroup>,
+    group: &ScimGroup,
+) -> Result<u64, DriverError> {
+    let GroupAttributes { display_name, external_id } = &group.attributes;
+    Ok(run!(tx, if before.is_some() { UPDATE } else { INSERT } => group.org_id, group.id,
+        before.map_or(-1, |before| before.revision), group.revision, display_name,
+        key(display_name), external_id, group.created_at, group.changed_at, group.pushed_by))
 }
 
 impl Store {
-    const fn group_statements(&self) -> Statements {
-        match &self.db {
-            Db::Sqlite { .. } => statements!(sqlite),
-            Db::Postgres(_) => statements!(postgres),
-        }
-    }
-
     /// A page of the groups that a provider keeps, by id, from `offset` on.
     #[boxed]
     pub async fn page_scim_groups(
@@ -226,12 +158,12 @@ impl Store {
         let total =
             format!("SELECT COUNT(*) FROM scim_groups g WHERE g.org_id = $1{}", conditions.sql);
         let page = conditions.page(SELECT, "g.id", offset, count);
-        let (rows, total): (Vec<Found<GroupRow>>, i64) = read!(self, org, |conn| {
+        let (rows, total): (Vec<Found<ScimGroup>>, u64) = read!(self, org, |conn| {
             let values = || conditions.bound(org);
             let rows = conn.all(FromRow::from_row, page, values()).await?;
             (rows, conn.one(scalar, total, values()).await?)
         });
-        Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
+        Ok(ScimPage { items: self.records(rows), total })
     }
 
     /// The group of this id.
@@ -252,11 +184,13 @@ impl Store {
         org: OrgId,
         groups: &[GroupId],
     ) -> Result<Vec<ScimMember>, StoreError> {
-        let groups = json!(groups).to_string();
-        let rows: Vec<Found<MemberRow>> = read!(self, org, |conn| {
-            all!(conn, self.group_statements().members => org, &groups)
-        });
-        Ok(self.readable(rows))
+        let list = format!(
+            "SELECT m.group_id, m.principal_id, p.name FROM scim_members m \
+             JOIN principals p ON p.org_id = m.org_id AND p.id = m.principal_id \
+             WHERE m.org_id = $1 AND m.group_id IN {} ORDER BY m.group_id, m.principal_id",
+            self.db.texts("$2")
+        );
+        Ok(list!(self, org, list => org, json!(groups).to_string()))
     }
 
     /// Makes, changes or deletes a group; its members have the name of it from then on. Fails if another group has
@@ -270,7 +204,7 @@ impl Store {
         let ScimGroupChange { org: org_id, before, guard, after, added, added_of, removed } =
             *change;
         let Some(group) = after.or(before) else { return Ok(ScimWritten::Stale) };
-        let sql = self.group_statements();
+        let sql = Statements::of(&self.db);
         let org = org_id.to_string();
         let id = group.id.to_string();
         let renamed = before
@@ -280,7 +214,7 @@ impl Store {
         change!(self, org_id, |tx| {
             tx.lock_tokens(&org).await?;
             let written = match guard {
-                GroupGuard::Revision => written!(tx, before, group),
+                GroupGuard::Revision => write(&mut tx, before, group).await?,
                 GroupGuard::Members => {
                     run!(tx, TOUCH => &org, &id, group.changed_at, group.pushed_by)
                 }

@@ -1,20 +1,23 @@
 //! People whom an identity provider keeps.
 
-use async_recursion::async_recursion as boxed;
+use std::sync::LazyLock;
+
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
     scim::UserAttributes,
     trust::JoinKey,
 };
+use serde_json::json;
 
 use super::{Conditions, ScimPage, ScimWritten, key};
 use crate::{
-    db::{Found, FromRow, NewEvent, Readable, Store, all, change, parse, read, row, run, scalar},
+    db::{Found, FromRow, NewEvent, Store, all, boxed, change, read, record, run, scalar},
     error::StoreError,
     principals::{
-        Changed, LastAdmin, Principal, PrincipalChange, PrincipalRow, change_within,
-        changes::END_LOGINS, insert,
+        Changed, LastAdmin, Principal, PrincipalChange,
+        changes::{END_LOGINS, change_within},
+        insert,
     },
     revocation::revoke_roots,
     search::index_words,
@@ -58,37 +61,9 @@ pub struct ScimUserChange<'a> {
     pub access_ends_at: Option<Timestamp>,
 }
 
-row!(ProfileRow {
-    pushed_by: String,
-    attributes: String,
-    scim_created_at: i64,
-    changed_at: i64,
-    deactivated_at: Option<i64>,
-    deleted_at: Option<i64>,
-    revision: i64,
-});
-
-row!(UserRow of { principal: PrincipalRow, profile: ProfileRow });
-
-impl Readable for UserRow {
-    const TABLE: &'static str = "scim_users";
-    type Record = ScimUser;
-
-    fn read(self) -> Result<ScimUser, StoreError> {
-        let ProfileRow { attributes, scim_created_at, changed_at, pushed_by, .. } = self.profile;
-        let attributes = serde_json::from_str(&attributes);
-        Ok(ScimUser {
-            principal: self.principal.read()?,
-            pushed_by: parse(&pushed_by, "scim_users.pushed_by")?,
-            attributes: attributes.map_err(|_| StoreError::Corrupt("scim_users.attributes"))?,
-            created_at: Timestamp::from_micros(scim_created_at),
-            changed_at: Timestamp::from_micros(changed_at),
-            deactivated_at: self.profile.deactivated_at.map(Timestamp::from_micros),
-            deleted_at: self.profile.deleted_at.map(Timestamp::from_micros),
-            revision: self.profile.revision,
-        })
-    }
-}
+record!(ScimUser in "scim_users", |row| pushed_by, changed_at, deactivated_at, deleted_at, revision,
+    principal = Principal::from_row(row)?, attributes = row.json("scim_users.attributes")?,
+    created_at = row.get("scim_users.scim_created_at")?);
 
 impl ScimUserFilter {
     fn conditions(&self) -> Conditions {
@@ -106,19 +81,6 @@ impl ScimUserFilter {
     }
 }
 
-/// Writes the row of a person within a transaction of either database, if it is as it was read; gives how
-/// many rows were written.
-macro_rules! written {
-    ($tx:ident, $before:ident, $after:ident) => {
-        $crate::db::run!($tx, if $before.is_some() { UPDATE } else { INSERT } =>
-            $after.principal.org_id, $after.principal.id, key(&$after.attributes.user_name),
-            &$after.attributes.external_id, $after.attributes.display_name.as_deref().map(key),
-            serde_json::json!($after.attributes).to_string(), $after.created_at,
-            $after.changed_at, $after.deactivated_at, $after.deleted_at, $after.revision,
-            $before.map_or(-1, |before| before.revision), $after.pushed_by)
-    };
-}
-
 impl Store {
     /// A page of the people whom a provider keeps, by id, from `offset` on.
     #[boxed]
@@ -132,12 +94,12 @@ impl Store {
         let conditions = filter.conditions();
         let total = format!("SELECT COUNT(*){FROM}{}", conditions.sql);
         let page = conditions.page(&format!("{SELECT}{FROM}"), "u.principal_id", offset, count);
-        let (rows, total): (Vec<Found<UserRow>>, i64) = read!(self, org, |conn| {
+        let (rows, total): (Vec<Found<ScimUser>>, u64) = read!(self, org, |conn| {
             let values = || conditions.bound(org);
             let rows = conn.all(FromRow::from_row, page, values()).await?;
             (rows, conn.one(scalar, total, values()).await?)
         });
-        Ok(ScimPage { items: self.readable(rows), total: total.unsigned_abs() })
+        Ok(ScimPage { items: self.records(rows), total })
     }
 
     /// The person of this id, unless the provider deleted it.
@@ -185,10 +147,10 @@ impl Store {
         };
         let deleted = same.with(" AND u.deleted_at IS NOT NULL");
         let find = deleted.page(&format!("{SELECT}{FROM}"), "u.deleted_at DESC", 0, 1);
-        let rows: Vec<Found<UserRow>> = read!(self, org, |conn| {
+        let found = read!(self, org, |conn| {
             conn.all(FromRow::from_row, find, deleted.bound(org)).await?
         });
-        Ok(self.readable(rows).pop())
+        Ok(self.records(found).pop())
     }
 
     /// Makes or changes a person and its principal. With `access_ends_at` everything ends by which it could come in;
@@ -208,13 +170,13 @@ impl Store {
             tx.lock_tokens(&org).await?;
             let made = match principal {
                 None => {
-                    insert!(tx, &after.principal);
+                    insert(&mut tx, &after.principal).await?;
                     Changed::Done
                 }
                 Some(before) => {
                     let last_admin = LastAdmin::Kept;
                     let after = &after.principal;
-                    change_within!(tx, &PrincipalChange { before, after, last_admin })
+                    change_within(&mut tx, &PrincipalChange { before, after, last_admin }).await?
                 }
             };
             match made {
@@ -222,18 +184,23 @@ impl Store {
                 Changed::Stale => return Ok(ScimWritten::Stale),
                 Changed::LastAdmin => return Ok(ScimWritten::LastAdmin),
             }
-            let written = written!(tx, before, after);
+            let ScimUser { attributes, .. } = after;
+            let written = run!(tx, if before.is_some() { UPDATE } else { INSERT } => &org, &id,
+                key(&attributes.user_name), &attributes.external_id,
+                attributes.display_name.as_deref().map(key), json!(attributes).to_string(),
+                after.created_at, after.changed_at, after.deactivated_at, after.deleted_at,
+                after.revision, before.map_or(-1, |before| before.revision), after.pushed_by);
             if written == 0 {
                 return Ok(ScimWritten::Stale);
             }
-            index_words!(tx, &org, "scim", &id, texts(after));
+            index_words(&mut tx, after.principal.org_id, "scim", &id, &texts(after)).await?;
             let left: &[&str] = if after.deleted_at.is_some() { &LEAVE } else { &[] };
             for leave in left {
                 run!(tx, *leave => &org, &id);
             }
             let mut roots = Vec::new();
             if let Some(ended) = ended {
-                roots = all!(tx, scalar REVOKE => &org, &id, ended);
+                roots = all!(tx, scalar REVOKE.as_str() => &org, &id, ended);
                 for end in [END_LINKS].into_iter().chain(END_LOGINS) {
                     run!(tx, end => &org, &id, ended);
                 }
@@ -287,12 +254,14 @@ UPDATE login_links SET expires_at = $3
 WHERE org_id = $1 AND principal_id = $2 AND expires_at > $3";
 
 /// Of each grant of a principal, and of each by which it acts for others, one token, which ends the others.
-const REVOKE: &str = revoke_roots!(
-    "id IN (
+static REVOKE: LazyLock<String> = LazyLock::new(|| {
+    revoke_roots(
+        "id IN (
     SELECT MIN(id) FROM tokens WHERE org_id = $1 AND principal_id = $2
         AND revoked_at IS NULL AND expires_at > $3 GROUP BY grant_id
     UNION ALL SELECT MIN(id) FROM tokens WHERE org_id = $1 AND via = $2
         AND revoked_at IS NULL AND expires_at > $3 GROUP BY grant_id
-)"
-    at "$3"
-);
+)",
+        "$3",
+    )
+});

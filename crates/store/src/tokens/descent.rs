@@ -1,10 +1,9 @@
 //! Descent of tokens from one another.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::id::{OrgId, TokenId};
 
 use crate::{
-    db::{Store, find, read},
+    db::{Store, boxed, find, read},
     error::StoreError,
     revocation::above,
 };
@@ -19,14 +18,13 @@ impl Store {
         id: TokenId,
         ancestor: TokenId,
     ) -> Result<bool, StoreError> {
+        let descends = concat!(
+            above!("$1", "$2"),
+            "SELECT 1 FROM above
+            WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = $3) LIMIT 1"
+        );
         let found: Option<i32> =
-            read!(self, org, |conn| find!(conn, scalar DESCENDS => org, id, ancestor));
+            read!(self, org, |conn| find!(conn, scalar descends => org, id, ancestor));
         Ok(found.is_some())
     }
 }
-
-const DESCENDS: &str = concat!(
-    above!("$1", "$2"),
-    "SELECT 1 FROM above
-WHERE grant_id = (SELECT grant_id FROM tokens WHERE org_id = $1 AND id = $3) LIMIT 1"
-);

@@ -1,11 +1,10 @@
 //! Deletion of tokens that ended long ago.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::clock::Timestamp;
 use serde_json::json;
 
 use crate::{
-    db::{Db, Store, all, change, read, run, text_list},
+    db::{Db, Store, all, boxed, change, read, run},
     error::StoreError,
 };
 
@@ -13,39 +12,29 @@ use crate::{
 const PORTION: u32 = 500;
 const PORTIONS: usize = 20;
 
-macro_rules! forget_sql {
-    ($dialect:ident, $grants:literal) => {
-        [
-            concat!("DELETE FROM refreshes WHERE token_id IN ", text_list!($dialect, "$1")),
-            concat!("DELETE FROM tokens WHERE id IN ", text_list!($dialect, "$1")),
-            concat!(
-                "DELETE FROM search_words WHERE source = 'token' AND id IN ",
-                text_list!($dialect, "$1")
-            ),
-            concat!(
-                "DELETE FROM logins WHERE (org_id, grant_id) IN ",
-                $grants,
-                " AND NOT EXISTS (SELECT 1 FROM tokens t
-        WHERE t.org_id = logins.org_id AND t.grant_id = logins.grant_id)
-    AND EXISTS (SELECT 1 FROM logins n WHERE n.org_id = logins.org_id
-        AND n.principal_id = logins.principal_id AND n.said_at > logins.said_at)"
-            ),
-            concat!(
-                "DELETE FROM client_grants WHERE (org_id, grant_id) IN ",
-                $grants,
-                " AND NOT EXISTS (SELECT 1 FROM tokens t
-        WHERE t.org_id = client_grants.org_id AND t.grant_id = client_grants.grant_id)"
-            ),
-        ]
+fn forget_sql(db: &Db) -> [String; 5] {
+    let ids = db.texts("$1");
+    let grants = db.pick(
+        "(SELECT value ->> 0, value ->> 1 FROM json_each($1))",
+        "(SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements($1::jsonb) OFFSET 0)",
+    );
+    let without_token = |table| {
+        format!(
+            "DELETE FROM {table} WHERE (org_id, grant_id) IN {grants} AND NOT EXISTS (
+    SELECT 1 FROM tokens t WHERE t.org_id = {table}.org_id AND t.grant_id = {table}.grant_id)"
+        )
     };
+    let logins = without_token("logins")
+        + " AND EXISTS (SELECT 1 FROM logins n WHERE n.org_id = logins.org_id
+        AND n.principal_id = logins.principal_id AND n.said_at > logins.said_at)";
+    [
+        format!("DELETE FROM refreshes WHERE token_id IN {ids}"),
+        format!("DELETE FROM tokens WHERE id IN {ids}"),
+        format!("DELETE FROM search_words WHERE source = 'token' AND id IN {ids}"),
+        logins,
+        without_token("client_grants"),
+    ]
 }
-
-const FORGET_SQLITE: [&str; 5] =
-    forget_sql!(sqlite, "(SELECT value ->> 0, value ->> 1 FROM json_each($1))");
-const FORGET_POSTGRES: [&str; 5] = forget_sql!(
-    postgres,
-    "(SELECT value ->> 0, value ->> 1 FROM jsonb_array_elements($1::jsonb) OFFSET 0)"
-);
 
 impl Store {
     /// Deletes tokens that ended before `before`, with what belongs to their grants once these have no token
@@ -54,10 +43,7 @@ impl Store {
     /// between two portions leaves the rest to the next round.
     #[boxed]
     pub async fn forget_tokens(&self, before: Timestamp) -> Result<u64, StoreError> {
-        let [refreshes, tokens, words, logins, client_grants] = match &self.db {
-            Db::Sqlite { .. } => FORGET_SQLITE,
-            Db::Postgres(_) => FORGET_POSTGRES,
-        };
+        let [refreshes, tokens, words, logins, client_grants] = forget_sql(&self.db);
         let mut forgotten = 0;
         for _ in 0..PORTIONS {
             let ended: Vec<(String, String, String)> =
@@ -69,11 +55,11 @@ impl Store {
             let grants: Vec<_> = ended.iter().map(|(_, org, grant)| (org, grant)).collect();
             let (ids, grants) = (json!(ids).to_string(), json!(grants).to_string());
             forgotten += change!(self, installation, |tx| {
-                run!(tx, refreshes => &ids);
-                let gone = run!(tx, tokens => &ids);
-                run!(tx, words => &ids);
-                run!(tx, logins => &grants);
-                run!(tx, client_grants => &grants);
+                run!(tx, refreshes.clone() => &ids);
+                let gone = run!(tx, tokens.clone() => &ids);
+                run!(tx, words.clone() => &ids);
+                run!(tx, logins.clone() => &grants);
+                run!(tx, client_grants.clone() => &grants);
                 gone
             });
         }

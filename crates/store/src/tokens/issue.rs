@@ -1,16 +1,20 @@
 //! New tokens.
 
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::{collections::BTreeSet, sync::LazyLock};
 
-use async_recursion::async_recursion as boxed;
-use portcullis_core::{authorization::ClientGrant, clock::Timestamp, token::TokenHash};
+use portcullis_core::{
+    authorization::ClientGrant, clock::Timestamp, json::hex, principal::AuthMethod,
+    token::TokenHash,
+};
+use serde_json::json;
 
 use super::TokenRecord;
 use crate::{
-    db::{Db, Store, all, change, one, run},
-    error::StoreError,
+    db::{Session, Store, all, boxed, change, changed, find, one, run},
+    error::{DriverError, StoreError},
     logins::LoginRecord,
     revocation::{above, revoked_among},
+    search::index_words,
 };
 
 /// A token to be remembered: all that is known of it, and its hash.
@@ -78,83 +82,67 @@ pub const MAX_ANCESTORS: u32 = 64;
 /// is served by an agent that others share takes nothing from them.
 pub const MAX_LIVE_CHILDREN: u32 = 10_000;
 
-/// Inserts a token within a transaction of either database.
-macro_rules! insert {
-    ($tx:ident, $new:expr) => {{
-        let $crate::tokens::NewToken { record, hash } = $new;
-        let trust = match &record.method {
-            portcullis_core::principal::AuthMethod::Oidc { trust } => Some(trust.as_str()),
-            portcullis_core::principal::AuthMethod::Key { thumbprint } => Some(thumbprint.as_str()),
-            portcullis_core::principal::AuthMethod::Operator
-            | portcullis_core::principal::AuthMethod::Token => None,
-        };
-        $crate::db::run!($tx, $crate::tokens::issue::INSERT => record.id, record.kind.as_str(),
-            hash.as_bytes().as_slice(), record.org_id, record.principal_id, record.via,
-            record.grant_id, record.parent_id, record.via_token_id, record.scopes,
-            record.label.as_deref(), record.method.name(), trust, record.issued_at,
-            record.expires_at, record.revoked_at, record.last_used_at,
-            record.allowed_cidrs.as_ref().map(ToString::to_string), record.exchange_only,
-            serde_json::json!(record.lineage).to_string(),
-            record.dpop_jkt);
-        if let Some(label) = record.label.as_deref() {
-            $crate::search::index_words!($tx, record.org_id, "token", record.id, [label]);
-        }
-    }};
-}
-
-/// Inserts what makes a token a refresh token, within a transaction of either database.
-macro_rules! insert_refresh {
-    ($tx:ident, $new:expr) => {{
-        let $crate::tokens::NewRefresh { token, grant_ends_at, access_seconds } = $new;
-        $crate::tokens::issue::insert!($tx, token);
-        $crate::db::run!($tx, $crate::tokens::issue::INSERT_REFRESH => token.record.id,
-            token.record.org_id, token.record.grant_id, grant_ends_at, access_seconds);
-    }};
-}
-
-/// Finds out within a transaction of either database, which has locked the tokens of the org, whether access ended of
-/// whom a token is for or who acts, or the key is gone that buys it. What ends later finds the token.
-macro_rules! has_ended {
-    ($tx:ident, $record:ident) => {{
-        let mut ended = false;
-        for principal in [Some($record.principal_id), $record.via].into_iter().flatten() {
-            let enabled: Option<i32> =
-                $crate::db::find!($tx, scalar IS_ENABLED => $record.org_id, principal);
-            ended |= enabled.is_none();
-        }
-        if let portcullis_core::principal::AuthMethod::Key { thumbprint } = &$record.method {
-            let known: Option<i32> = $crate::db::find!($tx, scalar HAS_KEY => $record.org_id,
-                $record.principal_id, thumbprint.as_str());
-            ended |= known.is_none();
-        }
-        ended
-    }};
-}
-
-/// Uses up an authorization code within a transaction of either database; 0 if it was used before.
-macro_rules! spend {
-    ($tx:ident, $code:expr, $now:expr) => {
-        $crate::db::run!($tx, SPEND_CODE => $code.as_slice(), $now)
+/// Inserts a token within a transaction.
+pub(super) async fn insert(tx: &mut Session, new: NewToken<'_>) -> Result<(), DriverError> {
+    let NewToken { record, hash } = new;
+    let trust = match &record.method {
+        AuthMethod::Oidc { trust } => Some(trust.as_str()),
+        AuthMethod::Key { thumbprint } => Some(thumbprint.as_str()),
+        AuthMethod::Operator | AuthMethod::Token => None,
     };
+    run!(tx, INSERT => record.id, record.kind.as_str(), hash.as_bytes().as_slice(), record.org_id,
+        record.principal_id, record.via, record.grant_id, record.parent_id, record.via_token_id,
+        record.scopes, record.label.as_deref(), record.method.name(), trust, record.issued_at,
+        record.expires_at, record.revoked_at, record.last_used_at,
+        record.allowed_cidrs.as_ref().map(ToString::to_string), record.exchange_only,
+        json!(record.lineage).to_string(), record.dpop_jkt);
+    if let Some(label) = record.label.as_deref() {
+        index_words(tx, record.org_id, "token", &record.id.to_string(), &[label]).await?;
+    }
+    Ok(())
 }
 
-/// Remembers within a transaction of either database what a client is granted; false if the consent is gone.
-macro_rules! insert_granted {
-    ($tx:ident, $record:ident, $granted:ident) => {{
-        let consent = $granted.consent.map(|id| id.to_string());
-        let given: Option<i32> = match &consent {
-            None => Some(1),
-            Some(consent) => {
-                $crate::db::find!($tx, scalar IS_GIVEN => $record.org_id, consent)
-            }
-        };
-        $crate::db::run!($tx, INSERT_GRANTED => $record.org_id, $record.grant_id, consent,
-            serde_json::json!($granted).to_string());
-        given.is_some()
-    }};
+/// Inserts a refresh token within a transaction.
+pub(super) async fn insert_refresh(
+    tx: &mut Session,
+    new: NewRefresh<'_>,
+) -> Result<(), DriverError> {
+    let NewRefresh { token, grant_ends_at, access_seconds } = new;
+    insert(tx, token).await?;
+    run!(tx, INSERT_REFRESH => token.record.id, token.record.org_id, token.record.grant_id,
+        grant_ends_at, access_seconds);
+    Ok(())
 }
 
-pub(super) use {insert, insert_refresh};
+/// Finds out within a transaction, which has locked the tokens of the org, whether access ended of whom a token is for
+/// or who acts, or the key is gone that buys it. What ends later finds the token.
+async fn has_ended(tx: &mut Session, record: &TokenRecord) -> Result<bool, DriverError> {
+    for principal in [Some(record.principal_id), record.via].into_iter().flatten() {
+        let enabled: Option<i32> = find!(tx, scalar IS_ENABLED => record.org_id, principal);
+        if enabled.is_none() {
+            return Ok(true);
+        }
+    }
+    let AuthMethod::Key { thumbprint } = &record.method else { return Ok(false) };
+    let known: Option<i32> = find!(tx, scalar HAS_KEY => record.org_id, record.principal_id,
+        thumbprint);
+    Ok(known.is_none())
+}
+
+/// Remembers within a transaction what a client is granted; `false` if the consent is gone.
+async fn insert_granted(
+    tx: &mut Session,
+    record: &TokenRecord,
+    granted: &ClientGrant,
+) -> Result<bool, DriverError> {
+    let given: Option<i32> = match granted.consent {
+        None => Some(1),
+        Some(consent) => find!(tx, scalar IS_GIVEN => record.org_id, consent),
+    };
+    run!(tx, INSERT_GRANTED => record.org_id, record.grant_id, granted.consent,
+        json!(granted).to_string());
+    Ok(given.is_some())
+}
 
 impl Store {
     /// Remembers a new token by its hash. Fails if its id or hash exists, or if its principal,
@@ -165,7 +153,7 @@ impl Store {
         record: &TokenRecord,
         hash: &TokenHash,
     ) -> Result<(), StoreError> {
-        change!(self, record.org_id, |tx| insert!(tx, NewToken { record, hash }));
+        change!(self, record.org_id, |tx| insert(&mut tx, NewToken { record, hash }).await?);
         Ok(())
     }
 
@@ -177,7 +165,7 @@ impl Store {
             tx.lock_tokens(&record.org_id.to_string()).await?;
             for parent in [record.parent_id, record.via_token_id].into_iter().flatten() {
                 let (above, revoked_at): (i64, Option<i64>) =
-                    one!(tx, ANCESTORS => record.org_id, parent);
+                    one!(tx, ANCESTORS.as_str() => record.org_id, parent);
                 if above == 0 || revoked_at.is_some() {
                     return Ok(Issued::ParentRevoked);
                 }
@@ -186,14 +174,15 @@ impl Store {
                 }
             }
             if let Some(parent) = record.parent_id {
-                let live: i64 = one!(tx, scalar LIVE_CHILDREN => record.org_id, parent,
-                    record.issued_at, MAX_LIVE_CHILDREN);
+                let live: i64 = one!(tx, scalar count_live("parent_id = $2") => record.org_id,
+                    parent, record.issued_at, MAX_LIVE_CHILDREN);
                 if live >= i64::from(MAX_LIVE_CHILDREN) {
                     return Ok(Issued::TooManyChildren);
                 }
             }
             if let Some(actor) = record.via_token_id {
-                let live: i64 = one!(tx, scalar LIVE_ACTING => record.org_id, actor,
+                let acting = count_live("via_token_id = $2 AND principal_id = $5");
+                let live: i64 = one!(tx, scalar acting => record.org_id, actor,
                     record.issued_at, MAX_LIVE_CHILDREN, record.principal_id);
                 if live >= i64::from(MAX_LIVE_CHILDREN) {
                     return Ok(Issued::TooManyChildren);
@@ -206,25 +195,25 @@ impl Store {
                 }
             }
             if let Some(code) = issue.code
-                && spend!(tx, code, record.issued_at) == 0
+                && run!(tx, SPEND_CODE => code.as_slice(), record.issued_at) == 0
             {
                 return Ok(Issued::Replayed);
             }
             if let Some(granted) = issue.client
-                && !insert_granted!(tx, record, granted)
+                && !insert_granted(&mut tx, record, granted).await?
             {
                 return Ok(Issued::ParentRevoked);
             }
-            if has_ended!(tx, record) {
+            if has_ended(&mut tx, record).await? {
                 return Ok(Issued::PrincipalEnded);
             }
-            insert!(tx, issue.access);
+            insert(&mut tx, issue.access).await?;
             if let Some(login) = issue.login {
                 run!(tx, INSERT_LOGIN => record.org_id, record.grant_id, record.principal_id,
                     login.text(), login.said_at);
             }
             if let Some(refresh) = issue.refresh {
-                insert_refresh!(tx, refresh);
+                insert_refresh(&mut tx, refresh).await?;
             }
         });
         Ok(Issued::Done)
@@ -233,25 +222,21 @@ impl Store {
     /// Remembers a JWT that may be used once. `false` if it was used before.
     #[boxed]
     pub async fn use_assertion(&self, assertion: Assertion) -> Result<bool, StoreError> {
-        let first = change!(self, installation, |tx| {
-            run!(tx, REMEMBER => assertion.digest.as_slice(), assertion.expires_at)
-        });
-        Ok(first > 0)
+        let Assertion { digest, expires_at } = assertion;
+        Ok(changed!(self, installation, REMEMBER => digest, expires_at) > 0)
     }
 
     /// Remembers JWTs that may be used once, all of them in one statement. Tells of each whether this was
     /// its first use; of those that come twice in the list, one is first.
     #[boxed]
     pub async fn use_assertions(&self, assertions: &[Assertion]) -> Result<Vec<bool>, StoreError> {
-        let remember = match &self.db {
-            Db::Sqlite { .. } => REMEMBER_ALL_SQLITE,
-            Db::Postgres(_) => REMEMBER_ALL_POSTGRES,
-        };
+        let remember = self.db.pick(REMEMBER_ALL_SQLITE, REMEMBER_ALL_POSTGRES);
+        let hex_of = |it: &Assertion| String::from_utf8_lossy(&hex(&it.digest)).into_owned();
         let mut rows: Vec<(String, i64)> =
-            assertions.iter().map(|it| (hex(&it.digest), it.expires_at.as_micros())).collect();
+            assertions.iter().map(|it| (hex_of(it), it.expires_at.as_micros())).collect();
         // All nodes lock them in one order.
         rows.sort_unstable();
-        let rows = serde_json::json!(rows).to_string();
+        let rows = json!(rows).to_string();
         let first: Vec<Vec<u8>> =
             change!(self, installation, |tx| all!(tx, scalar remember => &rows));
         let mut first: BTreeSet<Vec<u8>> = first.into_iter().collect();
@@ -261,21 +246,19 @@ impl Store {
     /// Deletes the JWTs that have expired.
     #[boxed]
     pub async fn forget_assertions(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            run!(tx, "DELETE FROM used_assertions WHERE expires_at < $1" => now)
-        });
-        Ok(forgotten)
+        let forget = "DELETE FROM used_assertions WHERE expires_at < $1";
+        Ok(changed!(self, installation, forget => now))
     }
 }
 
-pub(super) const INSERT: &str = "
+const INSERT: &str = "
 INSERT INTO tokens (id, kind, hash, org_id, principal_id, via, grant_id, parent_id, via_token_id,
     scopes, label, method, trust, issued_at, expires_at, revoked_at, last_used_at, allowed_cidrs,
     exchange_only, lineage, dpop_jkt)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21)";
 
-pub(super) const INSERT_REFRESH: &str = "
+const INSERT_REFRESH: &str = "
 INSERT INTO refreshes (token_id, org_id, grant_id, grant_ends_at, access_seconds)
 VALUES ($1, $2, $3, $4, $5)";
 
@@ -297,22 +280,17 @@ SELECT 1 FROM principal_keys WHERE org_id = $1 AND principal_id = $2 AND thumbpr
 
 const IS_GIVEN: &str = "SELECT 1 FROM consents WHERE org_id = $1 AND id = $2";
 
-const ANCESTORS: &str =
-    concat!(above!("$1", "$2"), "SELECT COUNT(*), ", revoked_among!("$1"), " FROM above");
+static ANCESTORS: LazyLock<String> = LazyLock::new(|| {
+    format!("{}SELECT COUNT(*), {} FROM above", above!("$1", "$2"), revoked_among("$1"))
+});
 
 /// The SQL for the number of live tokens that were made from the token `$2`, as far as the bound.
-macro_rules! count_live {
-    ($made:literal) => {
-        concat!(
-            "SELECT COUNT(*) FROM (SELECT 1 FROM tokens WHERE org_id = $1 AND ",
-            $made,
-            " AND revoked_at IS NULL AND expires_at > $3 LIMIT $4) AS live"
-        )
-    };
+fn count_live(made: &str) -> String {
+    format!(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM tokens WHERE org_id = $1 AND {made} \
+         AND revoked_at IS NULL AND expires_at > $3 LIMIT $4) AS live"
+    )
 }
-
-const LIVE_CHILDREN: &str = count_live!("parent_id = $2");
-const LIVE_ACTING: &str = count_live!("via_token_id = $2 AND principal_id = $5");
 
 const REMEMBER_ALL_SQLITE: &str = "
 INSERT INTO used_assertions (digest, expires_at)
@@ -323,13 +301,6 @@ const REMEMBER_ALL_POSTGRES: &str = "
 INSERT INTO used_assertions (digest, expires_at)
 SELECT decode(value ->> 0, 'hex'), (value ->> 1)::bigint FROM jsonb_array_elements($1::jsonb)
 ON CONFLICT (digest) DO NOTHING RETURNING digest";
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut hex, byte| {
-        let _ = write!(hex, "{byte:02x}");
-        hex
-    })
-}
 
 pub(crate) const REMEMBER: &str = "
 INSERT INTO used_assertions (digest, expires_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";

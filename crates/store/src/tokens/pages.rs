@@ -1,15 +1,14 @@
 //! Tokens of an org, page by page, each with what decides about its state.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     token::TokenKind,
 };
 
-use super::{TokenRecord, TokenRow};
+use super::TokenRecord;
 use crate::{
-    db::{Found, Readable, Store, all, find, parse_some, read, row},
+    db::{Found, Store, all, boxed, columns, find, read, record},
     error::StoreError,
     search::{beginning, begins, records},
 };
@@ -36,7 +35,7 @@ pub struct ListedToken {
 }
 
 /// Page of the tokens of an org that match every part given, by id.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct TokenQuery<'a> {
     /// Only those of which a word begins so: label, names and addresses of the principal.
     pub search: Option<&'a str>,
@@ -49,23 +48,9 @@ pub struct TokenQuery<'a> {
     pub limit: u32,
 }
 
-row!(StateRow { principal_name: String, state: String });
+record!(ListedToken in "tokens", |row| token = TokenRecord::from_row(row)?, principal_name, state);
 
-row!(ListedRow of { token: TokenRow, state: StateRow });
-
-impl Readable for ListedRow {
-    const TABLE: &'static str = "tokens";
-    type Record = ListedToken;
-
-    fn read(self) -> Result<ListedToken, StoreError> {
-        let state = ListedState::from_word(&self.state.state);
-        Ok(ListedToken {
-            token: self.token.read()?,
-            principal_name: self.state.principal_name,
-            state: state.ok_or(StoreError::Corrupt("tokens.state"))?,
-        })
-    }
-}
+columns!(ListedState => String: |word| Self::from_word(&word););
 
 /// A page of tokens. It may be short or empty before the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,10 +64,9 @@ pub struct TokensPage {
 const WALKED: u32 = 5_000;
 
 /// The SQL for a page of the tokens `t` among which to look.
-macro_rules! page {
-    ([$($from:tt)+] $($among:tt)+) => {
-        concat!(
-            "
+fn page(from: &str, among: &str) -> String {
+    format!(
+        "
 SELECT * FROM (
     SELECT t.*, p.name AS principal_name, CASE
         WHEN t.revoked_at IS NOT NULL THEN 'revoked'
@@ -91,46 +75,42 @@ SELECT * FROM (
         WHEN t.expires_at <= $6 THEN 'expired'
         WHEN p.disabled_at IS NOT NULL THEN 'principal_disabled'
         ELSE 'live' END AS state
-    FROM ",
-            $($from)+,
-            " JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
-    WHERE ",
-            $($among)+,
-            " AND t.org_id = $1 AND t.id > $2 AND t.id <= $8 AND ($4 = '' OR t.kind = $4)
+    FROM {from} JOIN principals p ON p.org_id = t.org_id AND p.id = t.principal_id
+    WHERE {among} AND t.org_id = $1 AND t.id > $2 AND t.id <= $8 AND ($4 = '' OR t.kind = $4)
 ) AS listed WHERE $5 = '' OR state = $5
 ORDER BY id LIMIT $7"
-        )
-    };
+    )
 }
 
 /// The SQL for the last of the tokens `t` among which a page looks, if there are as many as it looks at.
-macro_rules! last {
-    ([$($from:tt)+] $among:literal) => {
-        concat!(
-            "SELECT t.id FROM ",
-            $($from)+,
-            " WHERE ",
-            $among,
-            " AND t.org_id = $1 AND t.id > $2 ORDER BY t.id LIMIT 1 OFFSET $4"
-        )
-    };
+fn last(from: &str, among: &str) -> String {
+    format!(
+        "SELECT t.id FROM {from} WHERE {among} AND t.org_id = $1 AND t.id > $2 \
+         ORDER BY t.id LIMIT 1 OFFSET $4"
+    )
 }
 
-const ALL: &str = page!(["tokens t"] "$3 = '' AND $9 = ''");
-const LAST_OF_ALL: &str = last!(["tokens t"] "$3 = '' AND $5 = ''");
-const OF_PRINCIPAL: &str = page!(["tokens t"] "t.principal_id = $3 AND $9 = ''");
-const LAST_OF_PRINCIPAL: &str = last!(["tokens t"] "t.principal_id = $3 AND $5 >= ''");
-const SEARCH: &str = page!(
-    [concat!(records!("tokens", "token", "$9"), " CROSS JOIN tokens t")]
-    "t.id = found.id AND $3 = ''"
-);
-const LAST_OF_SEARCH: &str = last!(
-    [concat!(records!("tokens", "token", "$5"), " CROSS JOIN tokens t")]
-    "t.id = found.id AND $3 = ''"
-);
-const SEARCH_OF_PRINCIPAL: &str = page!(
-    ["tokens t"] "t.principal_id = $3 AND (", begins!("$3", "$9"), " OR ", begins!("t.id", "$9"), ")"
-);
+/// The SQL of a query: [`page`] and [`last`].
+fn statements(query: &TokenQuery<'_>) -> (String, String) {
+    let found = |word| records("tokens", "token", word) + " CROSS JOIN tokens t";
+    match (query.search, query.principal_id) {
+        (None, None) => {
+            (page("tokens t", "$3 = '' AND $9 = ''"), last("tokens t", "$3 = '' AND $5 = ''"))
+        }
+        (Some(_), None) => {
+            let among = "t.id = found.id AND $3 = ''";
+            (page(&found("$9"), among), last(&found("$5"), among))
+        }
+        (search, Some(_)) => {
+            let among = match search {
+                None => "$9 = ''".to_owned(),
+                Some(_) => format!("({} OR {})", begins("$3", "$9"), begins("t.id", "$9")),
+            };
+            let among = format!("t.principal_id = $3 AND {among}");
+            (page("tokens t", &among), last("tokens t", "t.principal_id = $3 AND $5 >= ''"))
+        }
+    }
+}
 
 /// Beyond all ids, which have letters and digits.
 const BEYOND: &str = "~";
@@ -146,18 +126,13 @@ impl Store {
         let after = query.after.map(|id| id.to_string()).unwrap_or_default();
         let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
         let beginning = beginning(query.search);
-        let (page, last) = match (query.search, query.principal_id) {
-            (None, None) => (ALL, LAST_OF_ALL),
-            (None, Some(_)) => (OF_PRINCIPAL, LAST_OF_PRINCIPAL),
-            (Some(_), None) => (SEARCH, LAST_OF_SEARCH),
-            (Some(_), Some(_)) => (SEARCH_OF_PRINCIPAL, LAST_OF_PRINCIPAL),
-        };
+        let (page, last) = statements(query);
         let is_filtered = query.kind.is_some()
             || query.state.is_some()
             || query.search.is_some() && query.principal_id.is_some();
         let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-        let (rows, last): (Vec<Found<ListedRow>>, Option<String>) = read!(self, org, |conn| {
-            let last: Option<String> = if is_filtered {
+        let (rows, last): (Vec<Found<ListedToken>>, Option<TokenId>) = read!(self, org, |conn| {
+            let last: Option<TokenId> = if is_filtered {
                 find!(conn, scalar last => org, &after, &principal, WALKED - 1, &beginning)
             } else {
                 None
@@ -165,17 +140,13 @@ impl Store {
             let rows = all!(conn, page => org, &after, &principal,
                 query.kind.map_or("", TokenKind::as_str),
                 query.state.map_or("", ListedState::as_str), query.now, i64::from(query.limit) + 1,
-                last.as_deref().unwrap_or(BEYOND), &beginning);
+                last.map_or_else(|| BEYOND.to_owned(), |last| last.to_string()), &beginning);
             (rows, last)
         });
         let is_full = rows.len() > limit;
-        let mut tokens = self.readable(rows);
+        let mut tokens = self.records(rows);
         tokens.truncate(limit);
-        let reached = if is_full {
-            tokens.last().map(|last| last.token.id)
-        } else {
-            parse_some(last.as_deref(), "tokens.id")?
-        };
+        let reached = if is_full { tokens.last().map(|last| last.token.id) } else { last };
         Ok(TokensPage { tokens, reached })
     }
 }

@@ -1,6 +1,7 @@
 //! The refresh tokens of a grant: one is unspent, the one before it may be asked about again.
 
-use async_recursion::async_recursion as boxed;
+use std::sync::LazyLock;
+
 use portcullis_core::{
     clock::Timestamp,
     grant::{CLIENT_RETRY_SECONDS, Presented, RETRY_SECONDS, RefreshState, Spent},
@@ -13,8 +14,8 @@ use super::{
     issue::{insert, insert_refresh},
 };
 use crate::{
-    db::{Store, change, find, one, parse, read, row, run},
-    error::StoreError,
+    db::{Row, Store, boxed, change, changed, find, one, read, record, run},
+    error::{DriverError, StoreError},
     revocation::revoked_above,
 };
 
@@ -60,33 +61,33 @@ pub enum Rotated {
     Refused(Presented),
 }
 
-row!(StateRow {
-    token_id: String,
-    expires_at: i64,
-    revoked_at: Option<i64>,
-    grant_ends_at: i64,
+/// A refresh token as it stands, and the pair that it has bought.
+struct RefreshRow {
+    token_id: TokenId,
+    state: RefreshState,
+    grant_ends_at: Timestamp,
     access_seconds: i64,
-    spent_at: Option<i64>,
-    next_access_id: Option<String>,
-    next_refresh_id: Option<String>,
-    next_spent_at: Option<i64>,
+    next_access_id: Option<TokenId>,
+    next_refresh_id: Option<TokenId>,
     sealed: Option<Vec<u8>>,
-    of_client: i64,
-});
+}
 
-impl StateRow {
-    fn state(&self) -> RefreshState {
-        RefreshState {
-            expires_at: Timestamp::from_micros(self.expires_at),
-            revoked: self.revoked_at.is_some(),
-            spent: self.spent_at.map(|at| Spent {
-                at: Timestamp::from_micros(at),
-                // A pair that is no longer there cannot be given again.
-                successor_spent: self.next_spent_at.is_some() || self.sealed.is_none(),
-            }),
-            retry_seconds: if self.of_client == 0 { RETRY_SECONDS } else { CLIENT_RETRY_SECONDS },
-        }
-    }
+record!(RefreshRow in "refreshes", |row| token_id, grant_ends_at, access_seconds, next_access_id,
+    next_refresh_id, sealed, state = state_of(row)?);
+
+fn state_of(row: Row<'_>) -> Result<RefreshState, DriverError> {
+    let revoked_at: Option<Timestamp> = row.get("revoked_at")?;
+    let spent_at: Option<Timestamp> = row.get("spent_at")?;
+    let next_spent_at: Option<Timestamp> = row.get("next_spent_at")?;
+    let sealed: Option<Vec<u8>> = row.get("sealed")?;
+    // A pair that is no longer there cannot be given again.
+    let successor_spent = next_spent_at.is_some() || sealed.is_none();
+    Ok(RefreshState {
+        expires_at: row.get("expires_at")?,
+        revoked: revoked_at.is_some(),
+        spent: spent_at.map(|at| Spent { at, successor_spent }),
+        retry_seconds: if row.get("of_client")? { CLIENT_RETRY_SECONDS } else { RETRY_SECONDS },
+    })
 }
 
 impl Store {
@@ -94,14 +95,14 @@ impl Store {
     #[boxed]
     pub async fn find_refresh(&self, hash: &TokenHash) -> Result<Option<KnownRefresh>, StoreError> {
         let Some(known) = self.find_token_by_hash(hash).await? else { return Ok(None) };
-        let row: Option<StateRow> = read!(self, known.token.org_id, |conn| {
-            find!(conn, STATE => hash.as_bytes().as_slice())
+        let found: Option<RefreshRow> = read!(self, known.token.org_id, |conn| {
+            find!(conn, STATE.as_str() => hash.as_bytes().as_slice())
         });
-        Ok(row.map(|row| KnownRefresh {
+        Ok(found.map(|RefreshRow { state, grant_ends_at, access_seconds, .. }| KnownRefresh {
             known,
-            grant_ends_at: Timestamp::from_micros(row.grant_ends_at),
-            access_seconds: row.access_seconds,
-            state: row.state(),
+            grant_ends_at,
+            access_seconds,
+            state,
         }))
     }
 
@@ -125,17 +126,17 @@ impl Store {
         let org = rotation.access.record.org_id.to_string();
         let pair = change!(self, rotation.access.record.org_id, |tx| {
             tx.lock_tokens(&org).await?;
-            let row: StateRow = one!(tx, STATE => hash);
-            match row.state().presented(rotation.now) {
+            let found: RefreshRow = one!(tx, STATE.as_str() => hash);
+            match found.state.presented(rotation.now) {
                 Presented::Fresh => {
-                    run!(tx, SPEND => &row.token_id, rotation.now, rotation.access.record.id,
+                    run!(tx, SPEND => found.token_id, rotation.now, rotation.access.record.id,
                         rotation.refresh.token.record.id, rotation.sealed);
-                    run!(tx, FORGET_PREVIOUS => &row.token_id);
-                    insert!(tx, rotation.access);
-                    insert_refresh!(tx, rotation.refresh);
+                    run!(tx, FORGET_PREVIOUS => found.token_id);
+                    insert(&mut tx, rotation.access).await?;
+                    insert_refresh(&mut tx, rotation.refresh).await?;
                     None
                 }
-                Presented::Repeated => Some(row),
+                Presented::Repeated => Some(found),
                 refused @ (Presented::Reused | Presented::Expired | Presented::Revoked) => {
                     return Ok(Rotated::Refused(refused));
                 }
@@ -143,21 +144,21 @@ impl Store {
         });
         match pair {
             None => Ok(Rotated::Done),
-            Some(row) => {
+            Some(found) => {
                 let org = rotation.access.record.org_id;
-                Ok(Rotated::Repeated(Box::new(self.bought(org, row).await?)))
+                Ok(Rotated::Repeated(Box::new(self.bought(org, found).await?)))
             }
         }
     }
 
-    async fn bought(&self, org: OrgId, row: StateRow) -> Result<Pair, StoreError> {
+    async fn bought(&self, org: OrgId, found: RefreshRow) -> Result<Pair, StoreError> {
         let (Some(access), Some(refresh), Some(sealed)) =
-            (row.next_access_id, row.next_refresh_id, row.sealed)
+            (found.next_access_id, found.next_refresh_id, found.sealed)
         else {
             return Err(StoreError::Corrupt("refreshes.sealed"));
         };
-        let access = self.find_token(org, parse(&access, "refreshes.next_access_id")?).await?;
-        let refresh = self.find_token(org, parse(&refresh, "refreshes.next_refresh_id")?).await?;
+        let (access, refresh) =
+            (self.find_token(org, access).await?, self.find_token(org, refresh).await?);
         let (Some(access), Some(refresh)) = (access, refresh) else {
             return Err(StoreError::Corrupt("refreshes"));
         };
@@ -167,26 +168,24 @@ impl Store {
     /// Forgets the sealed pairs that may not be asked for any more.
     #[boxed]
     pub async fn forget_sealed_pairs(&self, now: Timestamp) -> Result<u64, StoreError> {
-        let forgotten = change!(self, installation, |tx| {
-            run!(tx, FORGET_SEALED => now.plus_seconds(-CLIENT_RETRY_SECONDS).as_micros())
-        });
-        Ok(forgotten)
+        Ok(changed!(self, installation, FORGET_SEALED => now.plus_seconds(-CLIENT_RETRY_SECONDS)))
     }
 }
 
-const STATE: &str = concat!(
-    "
-SELECT r.token_id, t.expires_at, ",
-    revoked_above!(),
-    " AS revoked_at, r.grant_ends_at, r.access_seconds, r.spent_at,
-    r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed,
+static STATE: LazyLock<String> = LazyLock::new(|| {
+    let revoked = revoked_above();
+    format!(
+        "
+SELECT r.token_id, t.expires_at, {revoked} AS revoked_at, r.grant_ends_at, r.access_seconds,
+    r.spent_at, r.next_access_id, r.next_refresh_id, n.spent_at AS next_spent_at, r.sealed,
     CAST(CASE WHEN g.grant_id IS NULL THEN 0 ELSE 1 END AS BIGINT) AS of_client
 FROM tokens t
 JOIN refreshes r ON r.token_id = t.id
 LEFT JOIN refreshes n ON n.token_id = r.next_refresh_id
 LEFT JOIN client_grants g ON g.org_id = t.org_id AND g.grant_id = t.grant_id
 WHERE t.hash = $1"
-);
+    )
+});
 
 const SPEND: &str = "
 UPDATE refreshes SET spent_at = $2, next_access_id = $3, next_refresh_id = $4, sealed = $5

@@ -1,13 +1,12 @@
 //! Revocation: a token, its grant, and all that came from any of them.
 
-use async_recursion::async_recursion as boxed;
 use portcullis_core::{
     clock::Timestamp,
     id::{GrantId, OrgId, TokenId},
 };
 
 use crate::{
-    db::{Store, all, change, find, parse, read},
+    db::{Store, all, boxed, change, find, read},
     error::StoreError,
     revocation::revoke_roots,
 };
@@ -32,13 +31,11 @@ impl Store {
             if known.is_none() {
                 return Ok(None);
             }
-            all!(tx, scalar REVOKE => org, &id, now)
+            all!(tx, scalar revoke_roots("id = $2", "$3") => org, &id, now)
         });
         self.revoke_descendants(org, &[id], now).await.map(Some)
     }
-}
 
-impl Store {
     /// Revokes all tokens of a grant, and everything attenuated or delegated from any of them. Safe to run
     /// twice.
     #[boxed]
@@ -48,17 +45,15 @@ impl Store {
         grant: GrantId,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let first: Option<String> = read!(self, org, |conn| {
+        let first: Option<TokenId> = read!(self, org, |conn| {
             find!(
                 conn, scalar "SELECT id FROM tokens WHERE org_id = $1 AND grant_id = $2 LIMIT 1" =>
                 org, grant
             )
         });
         if let Some(first) = first {
-            self.revoke_token(org, parse(&first, "tokens.id")?, now).await?;
+            self.revoke_token(org, first, now).await?;
         }
         Ok(())
     }
 }
-
-const REVOKE: &str = revoke_roots!("id = $2" at "$3");

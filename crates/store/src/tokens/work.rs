@@ -186,15 +186,7 @@ impl Counted {
         did("a list of events");
         store.find_event(*org, narrowed, id("evt", 1)).await.unwrap().unwrap();
         did("an event");
-        let query = TokenQuery {
-            search: None,
-            principal_id: None,
-            kind: None,
-            state: None,
-            now: NOW,
-            after: None,
-            limit: 5,
-        };
+        let query = TokenQuery { now: NOW, limit: 5, ..TokenQuery::default() };
         assert_eq!(store.page_tokens(*org, &query).await.unwrap().tokens.len(), 5);
         did("a list of tokens");
         store.list_principal_keys(*org, *user).await.unwrap();

@@ -1,14 +1,7 @@
 //! Changes that decide about callers, as nodes read them.
 
-use std::collections::BTreeSet;
-
-use portcullis_core::{id::OrgId, principal::Plan};
-use portcullis_store::{AccessChange, AccessMark, Store, TokenRecord};
-
-use crate::{
-    database::{self, Database, on_both},
-    given::{self, NOW, hash, token},
-};
+use crate::database;
+use crate::prelude::*;
 
 /// A node that reads changes.
 struct Reader<'a> {
@@ -38,8 +31,8 @@ impl<'a> Reader<'a> {
 
 /// A token of the user of an org, all of this number.
 async fn issued(store: &Store, n: u32) -> TokenRecord {
-    let org = given::org(store, n).await;
-    let user = given::user(store, org, n).await;
+    let org = org(store, n).await;
+    let user = user(store, org, n).await;
     let token = token(org, user, n);
     store.insert_token(&token, &hash(n)).await.unwrap();
     token
@@ -47,22 +40,22 @@ async fn issued(store: &Store, n: u32) -> TokenRecord {
 
 on_both! {
     async fn a_change_is_told_once_and_a_use_is_none(db: Database) {
-        let mine = issued(&db.store, 1).await;
-        let theirs = issued(&db.store, 2).await;
+        let mine = issued(&db, 1).await;
+        let theirs = issued(&db, 2).await;
         let one = mine.org_id;
         let two = theirs.org_id;
-        let mut reader = Reader::begin(&db.store).await;
-        let mut late = Reader::begin(&db.store).await;
+        let mut reader = Reader::begin(&db).await;
+        let mut late = Reader::begin(&db).await;
 
-        db.store.touch_tokens(&[(mine.id, NOW)]).await.unwrap();
+        db.touch_tokens(&[(mine.id, NOW)]).await.unwrap();
         let touched = reader.changed().await;
-        db.store.revoke_token(one, mine.id, NOW).await.unwrap();
+        db.revoke_token(one, mine.id, NOW).await.unwrap();
         let revoked = reader.changed().await;
-        db.store.set_plan(two, Plan::Pro).await.unwrap();
+        db.set_plan(two, Plan::Pro).await.unwrap();
         let planned = reader.changed().await;
-        db.store.disable_principal(one, mine.principal_id, NOW).await.unwrap();
+        db.disable_principal(one, mine.principal_id, NOW).await.unwrap();
         let disabled = reader.changed().await;
-        db.store.forget_access_changes().await.unwrap();
+        db.forget_access_changes().await.unwrap();
 
         assert_eq!([touched, reader.changed().await], [BTreeSet::new(), BTreeSet::new()]);
         assert_eq!([revoked, disabled], [[one].into(), [one].into()]);
@@ -71,14 +64,13 @@ on_both! {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_change_that_is_committed_late_is_not_missed() {
-    Database::on_postgres(|db| async move {
-        let slow = issued(&db.store, 1).await;
-        let quick = issued(&db.store, 2).await;
+on_postgres! {
+    async fn a_change_that_is_committed_late_is_not_missed(db: Database) {
+        let slow = issued(&db, 1).await;
+        let quick = issued(&db, 2).await;
         let one = slow.org_id;
         let two = quick.org_id;
-        let mut reader = Reader::begin(&db.store).await;
+        let mut reader = Reader::begin(&db).await;
         let conn = database::connect(&db.url()).await;
         let revoke = format!(
             "BEGIN; SET LOCAL portcullis.installation = 'on'; \
@@ -88,12 +80,11 @@ async fn a_change_that_is_committed_late_is_not_missed() {
         conn.batch_execute(&revoke).await.unwrap();
 
         // Begun later, committed earlier.
-        db.store.revoke_token(two, quick.id, NOW).await.unwrap();
+        db.revoke_token(two, quick.id, NOW).await.unwrap();
         let before = reader.changed().await;
         conn.batch_execute("COMMIT").await.unwrap();
 
         assert_eq!(before, [two].into());
         assert_eq!(reader.changed().await, [one].into());
-    })
-    .await;
+    }
 }

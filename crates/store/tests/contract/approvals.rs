@@ -1,28 +1,9 @@
 //! Approvals: changed with their events by revision, read, listed, forgotten.
 
-use std::time::Duration;
-
-use portcullis_core::{
-    approval::{Approval, Audience, Decider, Status, Vote},
-    clock::Timestamp,
-    id::{ApprovalId, OrgId, PrincipalId},
-};
-use portcullis_store::{
-    ApprovalChange, ApprovalFilter, ApprovalLimits, ApprovalParts, PendingApprovals, Store,
-    StoreError, StoredApproval, Visibility,
-};
-use tokio::{task::JoinSet, time::Instant};
-
-use crate::{
-    database::{Database, on_both},
-    given::{
-        self, NOW, approval, change, event, idle_writer, running, soon, start_writer,
-        until_waiting, writer,
-    },
-};
+use crate::prelude::*;
 
 async fn find(store: &Store, org: OrgId, n: u32) -> Option<StoredApproval> {
-    store.find_approval(org, given::id("apr", n)).await.unwrap()
+    store.find_approval(org, id("apr", n)).await.unwrap()
 }
 
 async fn of_call(store: &Store, org: OrgId, digest: &str, now: Timestamp) -> Option<ApprovalId> {
@@ -31,7 +12,7 @@ async fn of_call(store: &Store, org: OrgId, digest: &str, now: Timestamp) -> Opt
 }
 
 async fn has_event(store: &Store, org: OrgId, n: u32) -> bool {
-    store.find_event(org, Visibility::All, given::id("evt", n)).await.unwrap().is_some()
+    store.find_event(org, Visibility::All, id("evt", n)).await.unwrap().is_some()
 }
 
 fn decided(approval: &Approval, vote: Vote) -> Approval {
@@ -58,15 +39,14 @@ async fn one_of_each(store: &Store) -> OrgId {
     let over = Approval { expires_at: NOW.plus_seconds(100), ..approval(org, 6, "call 6") };
     assert!(change(&writer, &over, None, 6).await);
     let mut of_other = approval(org, 7, "call 7");
-    of_other.requester.principal_id = given::id("usr", 2);
+    of_other.requester.principal_id = id("usr", 2);
     assert!(change(&writer, &of_other, None, 7).await);
     org
 }
 
 on_both! {
     async fn an_approval_and_its_event_are_written_together_or_not_at_all(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let first = approval(org, 1, "call");
 
         let opened = change(&writer, &first, None, 1).await;
@@ -74,18 +54,17 @@ on_both! {
         let same_id = change(&writer, &approval(org, 1, "other call"), None, 3).await;
 
         assert_eq!((opened, same_call, same_id), (true, false, false));
-        assert_eq!(find(store, org, 1).await, Some(StoredApproval { approval: first, revision: 1 }));
-        assert_eq!(find(store, org, 2).await, None);
+        assert_eq!(find(&db, org, 1).await, Some(StoredApproval { approval: first, revision: 1 }));
+        assert_eq!(find(&db, org, 2).await, None);
         let mut events = [false; 3];
         for (known, n) in events.iter_mut().zip(1..) {
-            *known = has_event(store, org, n).await;
+            *known = has_event(&db, org, n).await;
         }
         assert_eq!(events, [true, false, false]);
     }
 
     async fn a_change_replaces_the_revision_that_it_was_made_of(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let first = approval(org, 1, "call");
         change(&writer, &first, None, 1).await;
         let yes = decided(&first, Vote::Approve);
@@ -98,66 +77,61 @@ on_both! {
         let missing = change(&writer, &approval(org, 9, "call"), Some(1), 6).await;
 
         assert_eq!([approved, denied, ended, revived, missing], [true, false, true, false, false]);
-        let found = find(store, org, 1).await.unwrap();
+        let found = find(&db, org, 1).await.unwrap();
         assert_eq!((found.approval, found.revision), (yes.ended(), 3));
-        assert!(has_event(store, org, 4).await);
-        assert!(!has_event(store, org, 5).await && !has_event(store, org, 3).await);
+        assert!(has_event(&db, org, 4).await);
+        assert!(!has_event(&db, org, 5).await && !has_event(&db, org, 3).await);
     }
 
     async fn of_many_changes_at_once_one_is_made(db: Database) {
-        let store = &db.store;
-        let org = given::org(store, 1).await;
+        let store = &db;
+        let org = org(store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
-        let mut jobs = JoinSet::new();
-        for n in 0..24 {
+        let opened = at_once(0..24, |n| {
             let writer = writers[n as usize % 3].0.clone();
-            jobs.spawn(async move {
+            async move {
                 let it = approval(org, n, &format!("call {}", n % 2));
                 (n % 2, change(&writer, &it, None, n).await)
-            });
-        }
-        let opened = jobs.join_all().await;
+            }
+        })
+        .await;
         let won = |call| opened.iter().filter(|it| **it == (call, true)).count();
         assert_eq!((won(0), won(1)), (1, 1));
         let of_call = store.find_approval_of_call(org, "call 0", NOW).await.unwrap().unwrap();
 
-        let mut jobs = JoinSet::new();
-        for n in 0..24 {
+        let made = at_once(0..24, |n| {
             let writer = writers[n as usize % 3].0.clone();
             let vote = if n % 2 == 0 { Vote::Approve } else { Vote::Deny };
             let next = decided(&of_call.approval, vote);
-            jobs.spawn(async move { change(&writer, &next, Some(1), 100 + n).await });
-        }
-
-        let made = jobs.join_all().await;
+            async move { change(&writer, &next, Some(1), 100 + n).await }
+        })
+        .await;
         assert_eq!(made.iter().filter(|made| **made).count(), 1);
-        assert_eq!(store.seal(org, given::leaf).await.unwrap(), 3, "an event for each change");
+        assert_eq!(store.seal(org, leaf).await.unwrap(), 3, "an event for each change");
     }
 
     async fn of_many_requests_at_once_twenty_are_pending(db: Database) {
-        let store = &db.store;
-        let org = given::org(store, 1).await;
+        let store = &db;
+        let org = org(store, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
         let over = Approval { expires_at: NOW, ..approval(org, 200, "over its time") };
         assert!(change(&writers[0].0, &over, None, 200).await);
-        let mut jobs = JoinSet::new();
-        for n in 0..64 {
+        let asked = at_once(0..64, |n| {
             let writer = writers[n as usize % 3].0.clone();
             let it = approval(org, n, &format!("call {n}"));
-            jobs.spawn(async move { (n, change(&writer, &it, None, n).await) });
-        }
+            async move { (n, change(&writer, &it, None, n).await) }
+        })
+        .await;
 
-        let asked = jobs.join_all().await;
-
-        let pending = store.count_pending_approvals(org, given::id("usr", 1), NOW).await.unwrap();
+        let pending = store.count_pending_approvals(org, id("usr", 1), NOW).await.unwrap();
         assert_eq!((asked.iter().filter(|(_, made)| *made).count(), pending), (20, 20));
         for (n, made) in &asked {
             assert_eq!(has_event(store, org, *n).await, *made, "{n}");
         }
         let mut of_other = approval(org, 100, "call 100");
-        of_other.requester.principal_id = given::id("usr", 2);
+        of_other.requester.principal_id = id("usr", 2);
         assert!(change(&writers[0].0, &of_other, None, 100).await, "of somebody else");
         let (first, _) = asked.iter().find(|(_, made)| *made).unwrap();
         let ended = find(store, org, *first).await.unwrap().approval.ended();
@@ -168,8 +142,8 @@ on_both! {
     }
 
     async fn changes_of_one_commit_follow_each_other(db: Database) {
-        let store = &db.store;
-        let org = given::org(store, 1).await;
+        let store = &db;
+        let org = org(store, 1).await;
         let (writer, task) = idle_writer(store);
         let first = approval(org, 1, "call");
         let steps = [
@@ -191,12 +165,11 @@ on_both! {
         made.sort_unstable();
         assert_eq!(made, [(0, true), (1, true), (2, true), (3, false)]);
         assert_eq!(writer.progress().commits, 1);
-        assert_eq!(of_call(store, org, "call", NOW).await, Some(given::id("apr", 2)));
+        assert_eq!(of_call(store, org, "call", NOW).await, Some(id("apr", 2)));
     }
 
     async fn an_event_that_is_refused_leaves_its_approval_as_it_was(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let first = approval(org, 1, "call");
         change(&writer, &first, None, 1).await;
         let approval = decided(&first, Vote::Approve);
@@ -206,7 +179,7 @@ on_both! {
         db.refuse_writes("audit_events").await;
         let refused = writer.change_approval(change.clone(), event(org, 2), soon()).await;
         db.allow_writes("audit_events").await;
-        let before = find(store, org, 1).await.unwrap().revision;
+        let before = find(&db, org, 1).await.unwrap().revision;
         let written = writer.change_approval(change, event(org, 2), soon()).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
@@ -215,8 +188,7 @@ on_both! {
     }
 
     async fn a_change_whose_answer_is_lost_is_made_once(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let open = ApprovalChange { approval: approval(org, 1, "call"), from: None };
         let blocked = db.block_writers().await;
         let soon_over = Instant::now() + Duration::from_secs(1);
@@ -227,38 +199,36 @@ on_both! {
 
         assert!(matches!(lost, Err(StoreError::OutcomeUnknown(_))), "{lost:?}");
         assert_eq!(again, Ok(false));
-        assert_eq!(find(store, org, 1).await.unwrap().revision, 1);
-        assert!(has_event(store, org, 1).await);
+        assert_eq!(find(&db, org, 1).await.unwrap().revision, 1);
+        assert!(has_event(&db, org, 1).await);
     }
 
     async fn a_call_finds_its_newest_approval_that_counts(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let end = NOW.plus_seconds(900);
         let first = approval(org, 1, "call");
         let second = approval(org, 2, "call");
 
         change(&writer, &first, None, 1).await;
-        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id));
-        assert_eq!(of_call(store, org, "call", end).await, None, "over its time");
+        assert_eq!(of_call(&db, org, "call", NOW).await, Some(first.id));
+        assert_eq!(of_call(&db, org, "call", end).await, None, "over its time");
         change(&writer, &decided(&first, Vote::Deny), Some(1), 2).await;
-        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id), "denied");
+        assert_eq!(of_call(&db, org, "call", NOW).await, Some(first.id), "denied");
         change(&writer, &second, None, 3).await;
-        assert_eq!(of_call(store, org, "call", NOW).await, Some(second.id), "the newest");
+        assert_eq!(of_call(&db, org, "call", NOW).await, Some(second.id), "the newest");
         change(&writer, &second.ended(), Some(1), 4).await;
-        assert_eq!(of_call(store, org, "call", NOW).await, Some(first.id), "ended");
-        assert_eq!(of_call(store, org, "another call", NOW).await, None);
+        assert_eq!(of_call(&db, org, "call", NOW).await, Some(first.id), "ended");
+        assert_eq!(of_call(&db, org, "another call", NOW).await, None);
     }
 
     async fn a_list_is_filtered_by_the_status_of_the_moment(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
-        given::org(store, 2).await;
+        let org = one_of_each(&db).await;
+        given::org(&db, 2).await;
 
         let mut found = Vec::new();
         for status in Status::ALL {
             let filter = filter(Some(status), None);
-            let page = store.list_approvals(org, &filter, None, 10).await.unwrap();
+            let page = db.list_approvals(org, &filter, None, 10).await.unwrap();
             found.push((status, numbers(&page)));
         }
 
@@ -271,25 +241,24 @@ on_both! {
         ];
         assert_eq!(found, expected);
         for (status, pending) in [(None, 1), (Some(Status::Pending), 1), (Some(Status::Denied), 0)] {
-            let of_other = filter(status, Some(given::id("usr", 2)));
-            let page = store.list_approvals(org, &of_other, None, 10).await.unwrap();
+            let of_other = filter(status, Some(id("usr", 2)));
+            let page = db.list_approvals(org, &of_other, None, 10).await.unwrap();
             assert_eq!(page.len(), pending, "{status:?}");
         }
         for (principal, at, pending) in [(1, 0, 2), (1, 100, 1), (2, 100, 1), (2, 900, 0), (3, 0, 0)] {
-            let id = given::id("usr", principal);
+            let id = id("usr", principal);
             let now = NOW.plus_seconds(at);
-            assert_eq!(store.count_pending_approvals(org, id, now).await.unwrap(), pending);
+            assert_eq!(db.count_pending_approvals(org, id, now).await.unwrap(), pending);
         }
     }
 
     async fn pages_of_a_list_follow_each_other_newest_first(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
+        let org = one_of_each(&db).await;
 
         let mut pages = Vec::new();
         let mut after = None;
         loop {
-            let page = store.list_approvals(org, &filter(None, None), after, 3).await.unwrap();
+            let page = db.list_approvals(org, &filter(None, None), after, 3).await.unwrap();
             let Some(last) = page.last() else { break };
             after = Some(last.approval.id);
             pages.push(numbers(&page));
@@ -297,13 +266,13 @@ on_both! {
 
         assert_eq!(pages, [vec![7, 6, 5], vec![4, 3, 2], vec![1]]);
         let pending = filter(Some(Status::Pending), None);
-        let page = store.list_approvals(org, &pending, Some(given::id("apr", 7)), 3).await.unwrap();
+        let page = db.list_approvals(org, &pending, Some(id("apr", 7)), 3).await.unwrap();
         assert_eq!(numbers(&page), [1]);
     }
 
     async fn open_ones_of_all_orgs_are_found_and_old_ended_ones_forgotten(db: Database) {
-        let store = &db.store;
-        let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+        let store = &db;
+        let orgs = orgs(store).await;
         for org in orgs {
             let (writer, _tasks) = writer(store);
             let base = if org == orgs[0] { 0 } else { 10 };
@@ -330,50 +299,46 @@ on_both! {
     }
 
     async fn nothing_is_shown_to_or_changed_by_another_org(db: Database) {
-        let store = &db.store;
-        let ours = given::org(store, 1).await;
-        let theirs = given::org(store, 2).await;
-        let (writer, _tasks) = writer(store);
+        let [ours, theirs] = orgs(&db).await;
+        let (writer, _tasks) = writer(&db);
         assert!(change(&writer, &approval(ours, 1, "call"), None, 1).await);
 
         let foreign = Approval { org_id: theirs, ..approval(ours, 1, "call").ended() };
         assert!(!change(&writer, &foreign, Some(1), 2).await);
-        assert_eq!(find(store, theirs, 1).await, None);
-        assert_eq!(of_call(store, theirs, "call", NOW).await, None);
-        let user = given::id("usr", 1);
-        assert_eq!(store.count_pending_approvals(theirs, user, NOW).await.unwrap(), 0);
-        let listed = store.list_approvals(theirs, &filter(None, None), None, 10).await.unwrap();
+        assert_eq!(find(&db, theirs, 1).await, None);
+        assert_eq!(of_call(&db, theirs, "call", NOW).await, None);
+        let user = id("usr", 1);
+        assert_eq!(db.count_pending_approvals(theirs, user, NOW).await.unwrap(), 0);
+        let listed = db.list_approvals(theirs, &filter(None, None), None, 10).await.unwrap();
         assert!(listed.is_empty());
         assert!(change(&writer, &approval(theirs, 1, "call"), None, 3).await, "its own");
-        assert_eq!(find(store, ours, 1).await.unwrap().revision, 1);
+        assert_eq!(find(&db, ours, 1).await.unwrap().revision, 1);
     }
 
     async fn one_that_cannot_be_read_takes_no_other_along(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
+        let org = one_of_each(&db).await;
         db.execute("UPDATE approvals SET state = '{}', expires_at = 1 WHERE id LIKE '%1'").await;
         db.execute("UPDATE approvals SET digest = 'another call' WHERE id LIKE '%2'").await;
 
-        let found = store.find_approval(org, given::id("apr", 1)).await;
-        let listed = store.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
-        let open = store.open_approvals(None, 1).await.unwrap();
+        let found = db.find_approval(org, id("apr", 1)).await;
+        let listed = db.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        let open = db.open_approvals(None, 1).await.unwrap();
 
         assert_eq!(found, Err(StoreError::Corrupt("approvals.state")));
         assert_eq!(numbers(&listed), [7, 6, 5, 4, 3]);
         assert_eq!(numbers(&open), [6]);
-        assert!(store.take_unreadable().iter().all(|row| row.table == "approvals"));
+        assert!(db.take_unreadable().iter().all(|row| row.table == "approvals"));
     }
 
     async fn a_glance_tells_who_may_see_an_approval_without_reading_it(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
-        let whole = store.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        let org = one_of_each(&db).await;
+        let whole = db.list_approvals(org, &filter(None, None), None, 10).await.unwrap();
         // Whatever is not looked at cannot be in the way.
         db.execute("UPDATE approvals SET state = 'none', input = 'none'").await;
 
-        let seen = store.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
+        let seen = db.glance_at_approvals(org, &filter(None, None), None, 10).await.unwrap();
         let some = filter(Some(Status::Pending), None);
-        let pending = store.glance_at_approvals(org, &some, None, 10).await.unwrap();
+        let pending = db.glance_at_approvals(org, &some, None, 10).await.unwrap();
 
         for (glance, StoredApproval { approval, .. }) in seen.iter().zip(&whole) {
             assert_eq!(glance.id, approval.id);
@@ -384,19 +349,18 @@ on_both! {
         }
         assert_eq!((seen.len(), pending.len()), (7, 2));
         let ids: Vec<ApprovalId> = seen.iter().map(|glance| glance.id).collect();
-        let unread = store.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
+        let unread = db.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
         assert!(unread.is_empty(), "none of them can be read any more");
     }
 
     async fn those_that_are_named_are_read_with_or_without_their_inputs(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
-        let ids = [given::id("apr", 2), given::id("apr", 5), given::id("apr", 99)];
+        let org = one_of_each(&db).await;
+        let ids = [id("apr", 2), id("apr", 5), id("apr", 99)];
 
-        let all = store.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
-        let light = store.approvals_among(org, &ids, ApprovalParts::WithoutInput).await.unwrap();
-        let other = given::org(store, 2).await;
-        let theirs = store.approvals_among(other, &ids, ApprovalParts::All).await.unwrap();
+        let all = db.approvals_among(org, &ids, ApprovalParts::All).await.unwrap();
+        let light = db.approvals_among(org, &ids, ApprovalParts::WithoutInput).await.unwrap();
+        let other = given::org(&db, 2).await;
+        let theirs = db.approvals_among(other, &ids, ApprovalParts::All).await.unwrap();
 
         assert_eq!((numbers(&all), numbers(&light), theirs.len()), (vec![5, 2], vec![5, 2], 0));
         assert_eq!(all[0].approval.input, serde_json::json!({ "amount": 7 }));
@@ -405,23 +369,22 @@ on_both! {
     }
 
     async fn one_whose_input_is_gone_is_not_shown(db: Database) {
-        let store = &db.store;
-        let org = one_of_each(store).await;
+        let org = one_of_each(&db).await;
 
         for (n, input) in [(1, "''"), (2, "'null'"), (3, "'{'")] {
             let gone = format!("UPDATE approvals SET input = {input} WHERE id LIKE '%{n}'");
             db.execute_text(gone).await;
 
-            let found = store.find_approval(org, given::id("apr", n)).await;
+            let found = db.find_approval(org, id("apr", n)).await;
 
             assert_eq!(found, Err(StoreError::Corrupt("approvals.input")), "{input}");
         }
     }
 
     async fn an_org_keeps_the_newest_ended_ones_within_count_and_bytes(db: Database) {
-        let store = &db.store;
+        let store = &db;
         let ours = one_of_each(store).await;
-        let theirs = given::org(store, 2).await;
+        let theirs = org(store, 2).await;
         let (writer, _tasks) = writer(store);
         change(&writer, &approval(theirs, 11, "call").ended(), None, 11).await;
         let all = filter(None, None);

@@ -2,25 +2,9 @@
 //! writers. Whatever happens, a call begins at most as often as its policy says, never without enough
 //! approvers, and the store tells of each use.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use portcullis_core::clock::Clock as _;
 
-use portcullis_core::{
-    approval::{Approval, ApprovalTerms, Approver, Decider, Status, Vote},
-    clock::{Clock as _, Timestamp},
-    id::OrgId,
-};
-use portcullis_store::{ApprovalChange, AuditWriter, Began, NewIntent, Store, StoredApproval};
-use tokio::{
-    task::JoinSet,
-    time::{Instant, timeout},
-};
-
-use crate::{
-    database::{Database, on_both},
-    given::{
-        self, NOW, SetClock, approval, approved_intent, clock_at, event, soon, texts, writer_of,
-    },
-};
+use crate::prelude::*;
 
 const STORIES: u64 = 8;
 const STEPS: u32 = 60;
@@ -83,7 +67,7 @@ impl Story {
         let known: Vec<u32> = self.begun.keys().copied().collect();
         let at = usize::try_from(self.dice.below(known.len().max(1) as u64)).unwrap();
         let n = *known.get(at)?;
-        let found = self.store.find_approval(self.org, given::id("apr", n)).await.unwrap();
+        let found = self.store.find_approval(self.org, id("apr", n)).await.unwrap();
         Some((n, found.unwrap()))
     }
 
@@ -114,7 +98,7 @@ impl Story {
         let Some((_, found)) = self.some_approval().await else { return };
         let who = u32::try_from(1 + self.dice.below(4)).unwrap();
         let person = Approver {
-            id: given::id("usr", who),
+            id: id("usr", who),
             name: format!("person {who}"),
             delegated: false,
             admin: false,
@@ -140,13 +124,12 @@ impl Story {
     /// Some calls at once, on any nodes.
     async fn calls(&mut self) {
         let Some((n, found)) = self.some_approval().await else { return };
-        let mut calls = JoinSet::new();
-        for _ in 0..=self.dice.below(4) {
+        let began = at_once(0..=self.dice.below(4), |_| {
             let writer = self.writer();
             let intent = self.intent(n, &found.approval);
-            calls.spawn(async move { writer.intent(intent, soon()).await.unwrap() });
-        }
-        let began = calls.join_all().await;
+            async move { writer.intent(intent, soon()).await.unwrap() }
+        })
+        .await;
         let count = began.iter().filter(|began| **began == Began::Begun).count();
         *self.begun.get_mut(&n).unwrap() += u32::try_from(count).unwrap();
     }
@@ -192,7 +175,7 @@ impl Story {
             let named = format!(r#"{{"approval":{n}}}"#);
             let ran = open.iter().filter(|intent| intent.record.core == named).count();
             let ran = u32::try_from(ran).unwrap();
-            let found = self.store.find_approval(self.org, given::id("apr", *n)).await.unwrap();
+            let found = self.store.find_approval(self.org, id("apr", *n)).await.unwrap();
             let it = found.unwrap().approval;
             assert!(*begun <= ran && ran <= it.terms.uses, "{begun} told, {ran} ran: {it:?}");
             assert_eq!(it.uses_left, it.terms.uses - ran, "{it:?}");
@@ -211,9 +194,9 @@ on_both! {
     async fn whatever_happens_a_call_begins_as_often_as_it_was_approved(db: Database) {
         let mut begun = 0;
         for seed in 0..STORIES {
-            let org = given::org(&db.store, u32::try_from(seed + 1).unwrap()).await;
+            let org = org(&db, u32::try_from(seed + 1).unwrap()).await;
             let clock = clock_at(NOW);
-            let nodes = (0..3).map(|_| Node::start(&db.store, &clock)).collect();
+            let nodes = (0..3).map(|_| Node::start(&db, &clock)).collect();
             let next = u32::try_from(seed + 1).unwrap() * 100_000;
             let mut story = Story {
                 store: db.store.clone(),

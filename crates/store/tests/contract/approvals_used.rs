@@ -1,21 +1,6 @@
 //! Approvals used by calls: taken with their intents, exactly as often as they permit.
 
-use std::time::Duration;
-
-use portcullis_core::{
-    approval::{Approval, Status},
-    id::OrgId,
-};
-use portcullis_store::{AuditWriter, Began, NewIntent, Store, StoreError};
-use tokio::{task::JoinSet, time::Instant};
-
-use crate::{
-    database::{Database, on_both},
-    given::{
-        self, NOW, approval, approved_intent, change, idle_writer, keyed_intent, running, soon,
-        start_writer, until_waiting, writer,
-    },
-};
+use crate::prelude::*;
 
 /// Opens the `n`th approval as approved, for calls of this digest.
 async fn approved(writer: &AuditWriter, org: OrgId, n: u32, digest: &str, uses: u32) -> Approval {
@@ -27,7 +12,7 @@ async fn approved(writer: &AuditWriter, org: OrgId, n: u32, digest: &str, uses: 
 
 /// Status and uses left of the `n`th approval.
 async fn find_uses_left(store: &Store, org: OrgId, n: u32) -> (Status, u32) {
-    let found = store.find_approval(org, given::id("apr", n)).await.unwrap().unwrap();
+    let found = store.find_approval(org, id("apr", n)).await.unwrap().unwrap();
     (found.approval.status, found.approval.uses_left)
 }
 
@@ -59,20 +44,18 @@ async fn together(store: &Store, intents: Vec<NewIntent>) -> Vec<Began> {
 
 on_both! {
     async fn as_many_of_many_at_once_begin_as_there_are_uses(db: Database) {
-        let store = &db.store;
-        let org = given::org(&db.store, 1).await;
+        let store = &db;
+        let org = org(&db, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(&again), writer(&again)];
         for (n, uses) in [(1, 1), (2, 5)] {
             approved(&writers[0].0, org, n, "call", uses).await;
-            let mut jobs = JoinSet::new();
-            for i in 0..16 {
+            let began = at_once(0..16, |i| {
                 let writer = writers[i as usize % 3].0.clone();
                 let intent = approved_intent(org, n * 100 + i, &[(n, "call")]);
-                jobs.spawn(async move { begin(&writer, intent).await });
-            }
-
-            let began = jobs.join_all().await;
+                async move { begin(&writer, intent).await }
+            })
+            .await;
 
             let count = began.iter().filter(|began| **began == Began::Begun).count();
             assert_eq!(count, uses as usize);
@@ -80,28 +63,25 @@ on_both! {
             assert_eq!(find_uses_left(store, org, n).await, (Status::Consumed, 0));
         }
         assert_eq!(store.abandoned_intents(100).await.unwrap().len(), 6);
-        let found = store.find_approval(org, given::id("apr", 2)).await.unwrap().unwrap();
+        let found = store.find_approval(org, id("apr", 2)).await.unwrap().unwrap();
         assert_eq!(found.revision, 6, "each use is a revision");
     }
 
     async fn all_of_one_commit_are_counted(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "call", 5).await;
         let intents = (0..16).map(|n| approved_intent(org, n, &[(1, "call")])).collect();
 
-        let began = together(store, intents).await;
+        let began = together(&db, intents).await;
 
         assert!(began[..5].iter().all(|began| *began == Began::Begun), "{began:?}");
         assert!(began[5..].iter().all(|began| *began == Began::NotApproved), "{began:?}");
-        assert_eq!(store.abandoned_intents(100).await.unwrap().len(), 5);
+        assert_eq!(db.abandoned_intents(100).await.unwrap().len(), 5);
     }
 
     async fn an_approval_that_does_not_permit_the_call_lets_it_not_begin(db: Database) {
-        let store = &db.store;
-        let org = given::org(store, 1).await;
-        let other = given::org(store, 2).await;
-        let (writer, _tasks) = writer(store);
+        let [org, other] = orgs(&db).await;
+        let (writer, _tasks) = writer(&db);
         for (n, status) in (1..).zip(Status::ALL) {
             let it = Approval { status, ..approval(org, n, &format!("call {n}")) };
             assert!(change(&writer, &it, None, n).await);
@@ -121,42 +101,40 @@ on_both! {
             let what = format!("{intent:?}");
             assert_eq!(begin(&writer, intent).await, Began::NotApproved, "{what}");
         }
-        assert_eq!(find_uses_left(store, org, 2).await, (Status::Approved, 1));
-        assert!(store.abandoned_intents(10).await.unwrap().is_empty());
+        assert_eq!(find_uses_left(&db, org, 2).await, (Status::Approved, 1));
+        assert!(db.abandoned_intents(10).await.unwrap().is_empty());
 
         assert_eq!(begin(&writer, approved_intent(org, 9, &[(2, "call 2")])).await, Began::Begun);
     }
 
     async fn an_intent_takes_its_key_and_its_uses_or_nothing(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "call", 1).await;
         let one = [(1, "call")];
         let key = async |digest: &str| {
-            let known = store.find_idempotency_key(org, digest, NOW).await.unwrap();
+            let known = db.find_idempotency_key(org, digest, NOW).await.unwrap();
             known.map(|known| known.subject)
         };
 
         let taken = begin(&writer, keyed_intent(org, 1, "taken")).await;
         let lost = begin(&writer, with_key(approved_intent(org, 2, &one), "taken")).await;
         assert_eq!((taken, lost), (Began::Begun, Began::KeyTaken));
-        assert_eq!(find_uses_left(store, org, 1).await, (Status::Approved, 1), "the use is not taken");
+        assert_eq!(find_uses_left(&db, org, 1).await, (Status::Approved, 1), "the use is not taken");
 
         let begun = begin(&writer, with_key(approved_intent(org, 3, &one), "key")).await;
         let refused = begin(&writer, with_key(approved_intent(org, 4, &one), "free")).await;
         assert_eq!((begun, refused), (Began::Begun, Began::NotApproved));
-        assert_eq!(key("key").await, Some(given::id::<portcullis_core::id::EventId>("evt", 3).to_string()));
+        assert_eq!(key("key").await, Some(id::<EventId>("evt", 3).to_string()));
         assert_eq!(key("free").await, None, "the key is not taken");
         assert_eq!(begin(&writer, keyed_intent(org, 5, "free")).await, Began::Begun);
     }
 
     async fn keys_of_one_commit_go_to_those_that_are_approved(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "call", 1).await;
         approved(&writer, org, 2, "other", 1).await;
 
-        let results = together(store, vec![
+        let results = together(&db, vec![
             with_key(approved_intent(org, 10, &[(3, "none")]), "a"),
             with_key(approved_intent(org, 11, &[(4, "none")]), "a"),
             with_key(approved_intent(org, 12, &[(1, "call")]), "a"),
@@ -170,18 +148,17 @@ on_both! {
         let taken = Began::KeyTaken;
         let not = Began::NotApproved;
         assert_eq!(results, [not, not, begun, taken, begun, taken, begun]);
-        assert_eq!(find_uses_left(store, org, 2).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(&db, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn of_several_approvals_all_are_used_or_none(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "a", 3).await;
         approved(&writer, org, 2, "b", 1).await;
         let a = (1, "a");
         let b = (2, "b");
 
-        let results = together(store, vec![
+        let results = together(&db, vec![
             approved_intent(org, 1, &[a, (3, "none")]),
             approved_intent(org, 2, &[a, b]),
             approved_intent(org, 3, &[a, b]),
@@ -193,35 +170,33 @@ on_both! {
         let begun = Began::Begun;
         let not = Began::NotApproved;
         assert_eq!(results, [not, begun, not, not, not, begun]);
-        assert_eq!(find_uses_left(store, org, 1).await, (Status::Consumed, 0));
-        assert_eq!(find_uses_left(store, org, 2).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(&db, org, 1).await, (Status::Consumed, 0));
+        assert_eq!(find_uses_left(&db, org, 2).await, (Status::Consumed, 0));
     }
 
     async fn a_change_made_before_a_use_is_made_of_nothing_older(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         let it = approved(&writer, org, 1, "call", 2).await;
         begin(&writer, approved_intent(org, 1, &[(1, "call")])).await;
 
         let stale = change(&writer, &it.ended(), Some(1), 2).await;
-        let found = store.find_approval(org, it.id).await.unwrap().unwrap();
+        let found = db.find_approval(org, it.id).await.unwrap().unwrap();
         let ended = change(&writer, &found.approval.ended(), Some(found.revision), 3).await;
         let used = begin(&writer, approved_intent(org, 4, &[(1, "call")])).await;
 
         assert_eq!((stale, ended, used), (false, true, Began::NotApproved));
-        assert_eq!(find_uses_left(store, org, 1).await, (Status::Expired, 1));
+        assert_eq!(find_uses_left(&db, org, 1).await, (Status::Expired, 1));
     }
 
     async fn an_intent_that_is_refused_leaves_its_use_untaken(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
 
         db.refuse_writes("audit_intents").await;
         let refused = writer.intent(intent.clone(), soon()).await;
         db.allow_writes("audit_intents").await;
-        let untaken = find_uses_left(store, org, 1).await;
+        let untaken = find_uses_left(&db, org, 1).await;
         let begun = writer.intent(intent, soon()).await;
 
         assert!(matches!(refused, Err(StoreError::Unavailable(_))), "{refused:?}");
@@ -229,8 +204,7 @@ on_both! {
     }
 
     async fn an_intent_whose_answer_is_lost_has_its_use_and_stays_open(db: Database) {
-        let store = &db.store;
-        let (org, writer, _tasks) = start_writer(store).await;
+        let (org, writer, _tasks) = start_writer(&db).await;
         approved(&writer, org, 1, "call", 1).await;
         let intent = approved_intent(org, 1, &[(1, "call")]);
         let blocked = db.block_writers().await;
@@ -242,13 +216,13 @@ on_both! {
 
         assert!(matches!(lost, Err(StoreError::OutcomeUnknown(_))), "{lost:?}");
         assert_eq!(next, Began::NotApproved);
-        let open = store.abandoned_intents(10).await.unwrap();
-        assert_eq!(open.iter().map(|it| it.id).collect::<Vec<_>>(), [given::id("evt", 1)]);
+        let open = db.abandoned_intents(10).await.unwrap();
+        assert_eq!(open.iter().map(|it| it.id).collect::<Vec<_>>(), [id("evt", 1)]);
     }
 
     async fn batches_of_several_nodes_never_wait_for_each_other_in_a_circle(db: Database) {
-        let store = &db.store;
-        let org = given::org(&db.store, 1).await;
+        let store = &db;
+        let org = org(&db, 1).await;
         let again = Store::open(&db.settings).await.unwrap();
         let writers = [writer(store), writer(store), writer(&again)];
         for (n, digest) in [(1, "a"), (2, "b"), (3, "c")] {
@@ -266,7 +240,7 @@ on_both! {
             let writer = writers[(n as usize / 3) % 3].0.clone();
             let call = (n * 11) % 40;
             let mut it = approval(org, 100 + n, &format!("new {call}"));
-            it.requester.principal_id = given::id("usr", call % 4);
+            it.requester.principal_id = id("usr", call % 4);
             changes.spawn(async move { change(&writer, &it, None, 5000 + n).await });
         }
 

@@ -1,14 +1,6 @@
 //! Counts of calls by minute: each event once, summed by steps, thinned with age.
 
-use portcullis_core::{clock::Timestamp, id::OrgId};
-use portcullis_store::{
-    CallCounts, CountsRange, NewEvent, StepCounts, TOOL_HOURS, TextColumn, ToolCalls,
-};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, append_all, event, leaf},
-};
+use crate::prelude::*;
 
 const MINUTE: i64 = 60;
 const DAY: i64 = 24 * 60;
@@ -38,7 +30,7 @@ fn now() -> i64 {
 
 on_both! {
     async fn each_sealed_call_is_counted_once_in_its_minute_and_org(db: Database) {
-        let [org, other] = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let [org, other] = orgs(&db).await;
         let calls = vec![
             call(org, 1, 900, ["allow", "passed", "success"]),
             call(org, 2, 1_000, ["allow", "redacted", "success"]),
@@ -51,13 +43,13 @@ on_both! {
             NewEvent { kind: "token.issued".into(), ..event(org, 9) },
             call(other, 10, 300, ["deny", "passed", "denied"]),
         ];
-        append_all(&db.store, calls).await;
+        append_all(&db, calls).await;
         let range = CountsRange { from: now() - 5, to: now() + 1, step: 1 };
-        assert!(db.store.call_counts(org, range).await.unwrap().is_empty(), "nothing is sealed");
+        assert!(db.call_counts(org, range).await.unwrap().is_empty(), "nothing is sealed");
 
         for _ in 0..2 {
-            db.store.seal(org, leaf).await.unwrap();
-            db.store.seal(other, leaf).await.unwrap();
+            db.seal(org, leaf).await.unwrap();
+            db.seal(other, leaf).await.unwrap();
         }
 
         let mut latencies = [0; 13];
@@ -68,27 +60,27 @@ on_both! {
             allowed: 5, denied: 1, asked: 1, undecided: 1,
             flagged: 1, redacted: 1, blocked: 1, failed: 3, latencies,
         };
-        let steps = db.store.call_counts(org, range).await.unwrap();
+        let steps = db.call_counts(org, range).await.unwrap();
         assert_eq!(steps, [StepCounts { minute: now(), counts }]);
         let denied = CallCounts { denied: 1, ..CallCounts::default() };
-        let steps = db.store.call_counts(other, range).await.unwrap();
+        let steps = db.call_counts(other, range).await.unwrap();
         assert_eq!(steps, [StepCounts { minute: now(), counts: denied }]);
         let hour = now() / 60;
         let tools = [TOOL.to_owned(), "p:none".to_owned()];
         for (org, calls) in [(org, 7), (other, 1)] {
-            let counted = db.store.tool_calls(org, &tools, hour).await.unwrap();
+            let counted = db.tool_calls(org, &tools, hour).await.unwrap();
             let expected = ToolCalls { tool: TOOL.to_owned(), hour, calls };
             assert_eq!(counted, [expected], "those that a policy decided");
-            assert!(db.store.tool_calls(org, &tools, hour + 1).await.unwrap().is_empty());
+            assert!(db.tool_calls(org, &tools, hour + 1).await.unwrap().is_empty());
         }
         let later = Timestamp::from_micros((now() + (TOOL_HOURS + 1) * 60) * 60_000_000);
-        db.store.thin_counts(&[org], later, Timestamp::from_micros(0)).await.unwrap();
-        assert!(db.store.tool_calls(org, &tools, 0).await.unwrap().is_empty());
-        assert_eq!(db.store.tool_calls(other, &tools, 0).await.unwrap().len(), 1);
+        db.thin_counts(&[org], later, Timestamp::from_micros(0)).await.unwrap();
+        assert!(db.tool_calls(org, &tools, 0).await.unwrap().is_empty());
+        assert_eq!(db.tool_calls(other, &tools, 0).await.unwrap().len(), 1);
     }
 
     async fn old_counts_are_merged_into_coarser_steps_and_forgotten_in_the_end(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let today = now() / DAY * DAY;
         for (age, kinds) in [(9, 2), (0, 2)] {
             for (minute, number) in [(61, 1), (62, 2), (130, 3)] {
@@ -102,7 +94,7 @@ on_both! {
         let minutes = async |age: i64| {
             let from = today - age * DAY;
             let range = CountsRange { from, to: from + DAY, step: 1 };
-            let steps = db.store.call_counts(org, range).await.unwrap();
+            let steps = db.call_counts(org, range).await.unwrap();
             steps.iter().map(|it| (it.minute - from, it.counts.denied)).collect::<Vec<_>>()
         };
         let unchanged = [(61, 1), (62, 2), (130, 3)];
@@ -111,7 +103,7 @@ on_both! {
         // After no days twice, and after days by which the first are old enough for days.
         for (days, forgotten) in [(0, -400), (0, -400), (33, -400), (33, 1)] {
             let at = |days: i64| NOW.plus_seconds(days * DAY * MINUTE);
-            db.store.thin_counts(&[org], at(days), at(forgotten)).await.unwrap();
+            db.thin_counts(&[org], at(days), at(forgotten)).await.unwrap();
             seen.push((minutes(9).await, minutes(0).await));
         }
 
@@ -124,6 +116,6 @@ on_both! {
         ];
         assert_eq!(seen, expected);
         let by_hour = CountsRange { from: today, to: today + DAY, step: 60 };
-        assert!(db.store.call_counts(org, by_hour).await.unwrap().is_empty());
+        assert!(db.call_counts(org, by_hour).await.unwrap().is_empty());
     }
 }

@@ -1,29 +1,8 @@
 //! Reading the log: filters, pages, visibility.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicU32, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use portcullis_core::{
-    clock::Timestamp,
-    id::{EventId, OrgId},
-};
-use portcullis_store::{
-    DatabaseSettings, EventActor, EventFilter, EventOrder, EventTarget, NewEvent, Store,
-    TextColumn, Visibility,
-};
-
-use tokio::task::JoinSet;
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, append_all, event, leaf, sealed},
-};
+use crate::prelude::*;
 
 /// The numbers of the events on a page.
 async fn list(store: &Store, org: OrgId, filter: &EventFilter, order: EventOrder) -> Vec<i64> {
@@ -42,14 +21,14 @@ const BATCH: u32 = 7;
 
 /// The id of the `n`th event of a node.
 fn id_of(node: u32, n: u32) -> EventId {
-    given::id("evt", node * OF_NODE + n)
+    id("evt", node * OF_NODE + n)
 }
 
 /// Commits the events of a node, every third that of one principal, and seals after each batch.
 async fn write_and_seal(store: Store, org: OrgId, node: u32, committed: Arc<AtomicU32>) {
     for first in (0..OF_NODE).step_by(BATCH as usize) {
         let batch = (first..first + BATCH).map(|n| NewEvent {
-            actor_id: (n % 3 == 0).then(|| given::id("usr", 1)),
+            actor_id: (n % 3 == 0).then(|| id("usr", 1)),
             ..event(org, node * OF_NODE + n)
         });
         append_all(&store, batch.collect()).await;
@@ -112,19 +91,19 @@ async fn walks_while_it_grows(
 
 on_both! {
     async fn pages_meet_without_gap_or_overlap_while_events_arrive(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let all = Visibility::All;
         let filter = EventFilter::default();
         for order in [EventOrder::Ascending, EventOrder::Descending] {
-            let base = u32::try_from(db.store.sealed_size(org).await.unwrap()).unwrap();
-            sealed(&db.store, org, (0..10).map(|n| event(org, base + n)).collect()).await;
+            let base = u32::try_from(db.sealed_size(org).await.unwrap()).unwrap();
+            sealed(&db, org, (0..10).map(|n| event(org, base + n)).collect()).await;
             let mut seen = Vec::new();
             let mut after = None;
             for arriving in 10..20 {
-                let page = db.store.list_events(org, all, &filter, order, after, 3).await.unwrap();
+                let page = db.list_events(org, all, &filter, order, after, 3).await.unwrap();
                 seen.extend(page.events.iter().map(|event| event.seal.unwrap().sequence));
                 after = page.reached.or(after);
-                sealed(&db.store, org, vec![event(org, base + arriving)]).await;
+                sealed(&db, org, vec![event(org, base + arriving)]).await;
             }
 
             let count = i64::try_from(seen.len()).unwrap();
@@ -139,8 +118,8 @@ on_both! {
     }
 
     async fn readers_skip_and_repeat_nothing_while_three_nodes_write_and_seal(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let me = EventActor::Principal(given::id("usr", 1));
+        let org = org(&db, 1).await;
+        let me = EventActor::Principal(id("usr", 1));
         let mine = EventFilter { actor: Some(me), ..EventFilter::default() };
         // On SQLite they poll for their turn to write, which takes long on a busy machine.
         let settings = DatabaseSettings { wait: Duration::from_secs(30), ..db.settings.clone() };
@@ -170,7 +149,7 @@ on_both! {
 
         nodes.join_all().await;
 
-        let log = given::whole_log(&db.store, org).await;
+        let log = whole_log(&db, org).await;
         let own: BTreeSet<EventId> = (0..NODES)
             .flat_map(|node| (0..OF_NODE).step_by(3).map(move |n| id_of(node, n)))
             .collect();
@@ -187,35 +166,35 @@ on_both! {
     }
 
     async fn a_place_that_is_missing_hides_no_others(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let actor = given::id("usr", 1);
+        let org = org(&db, 1).await;
+        let actor = id("usr", 1);
         let of_actor = |n| NewEvent { actor_id: (n % 4 < 3).then_some(actor), ..event(org, n) };
-        sealed(&db.store, org, (0..9).map(of_actor).collect()).await;
-        let from = given::whole_log(&db.store, org).await[0].seal.map(|seal| seal.recorded_at);
+        sealed(&db, org, (0..9).map(of_actor).collect()).await;
+        let from = whole_log(&db, org).await[0].seal.map(|seal| seal.recorded_at);
 
         db.execute("DELETE FROM audit_seals WHERE sequence IN (0, 4, 8)").await;
 
         let since = EventFilter { from, ..EventFilter::default() };
-        let listed = list(&db.store, org, &since, EventOrder::Ascending).await;
+        let listed = list(&db, org, &since, EventOrder::Ascending).await;
         assert_eq!(listed, [1, 2, 3, 5, 6, 7]);
         let narrowed = EventFilter { actor: Some(EventActor::Principal(actor)), ..since };
-        let listed = list(&db.store, org, &narrowed, EventOrder::Ascending).await;
+        let listed = list(&db, org, &narrowed, EventOrder::Ascending).await;
         assert_eq!(listed, [1, 2, 5, 6]);
-        let listed = list(&db.store, org, &narrowed, EventOrder::Descending).await;
+        let listed = list(&db, org, &narrowed, EventOrder::Descending).await;
         assert_eq!(listed, [6, 5, 2, 1]);
     }
 
     async fn an_ascending_tail_resumes_where_it_stopped(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        sealed(&db.store, org, (0..3).map(|n| event(org, n)).collect()).await;
+        let org = org(&db, 1).await;
+        sealed(&db, org, (0..3).map(|n| event(org, n)).collect()).await;
         let all = Visibility::All;
         let filter = EventFilter::default();
         let order = EventOrder::Ascending;
 
-        let first = db.store.list_events(org, all, &filter, order, None, 3).await.unwrap();
-        let idle = db.store.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
-        sealed(&db.store, org, vec![event(org, 3)]).await;
-        let next = db.store.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
+        let first = db.list_events(org, all, &filter, order, None, 3).await.unwrap();
+        let idle = db.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
+        sealed(&db, org, vec![event(org, 3)]).await;
+        let next = db.list_events(org, all, &filter, order, first.reached, 3).await.unwrap();
 
         assert_eq!((first.events.len(), first.reached, first.more), (3, Some(2), false));
         assert_eq!((idle.events.len(), idle.reached, idle.more), (0, None, false));
@@ -223,13 +202,13 @@ on_both! {
     }
 
     async fn an_unsealed_event_is_found_by_id_and_not_listed(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        append_all(&db.store, vec![event(org, 1)]).await;
+        let org = org(&db, 1).await;
+        append_all(&db, vec![event(org, 1)]).await;
 
-        let before = db.store.find_event(org, Visibility::All, given::id("evt", 1)).await.unwrap();
-        let listed = list(&db.store, org, &EventFilter::default(), EventOrder::Ascending).await;
-        db.store.seal(org, leaf).await.unwrap();
-        let after = db.store.find_event(org, Visibility::All, given::id("evt", 1)).await.unwrap();
+        let before = db.find_event(org, Visibility::All, id("evt", 1)).await.unwrap();
+        let listed = list(&db, org, &EventFilter::default(), EventOrder::Ascending).await;
+        db.seal(org, leaf).await.unwrap();
+        let after = db.find_event(org, Visibility::All, id("evt", 1)).await.unwrap();
 
         assert_eq!(before.unwrap().seal, None);
         assert!(listed.is_empty());
@@ -237,29 +216,29 @@ on_both! {
     }
 
     async fn one_sees_what_one_did_or_had_done(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let me = given::id("usr", 1);
-        let other = given::id("usr", 2);
+        let org = org(&db, 1).await;
+        let me = id("usr", 1);
+        let other = id("usr", 2);
         let mut events = [0, 1, 2, 3].map(|n| event(org, n));
         events[0].actor_id = Some(me);
         events[1].actor_id = Some(other);
         (events[2].actor_id, events[2].via) = (Some(other), Some(me));
-        sealed(&db.store, org, events.to_vec()).await;
+        sealed(&db, org, events.to_vec()).await;
         let own = Visibility::Own(me);
 
         let filter = EventFilter::default();
-        let page = db.store.list_events(org, own, &filter, EventOrder::Ascending, None, 10).await;
+        let page = db.list_events(org, own, &filter, EventOrder::Ascending, None, 10).await;
 
         let seen: Vec<_> = page.unwrap().events.iter().map(|event| event.id).collect();
-        assert_eq!(seen, [given::id("evt", 0), given::id("evt", 2)]);
+        assert_eq!(seen, [id("evt", 0), id("evt", 2)]);
         for (n, visible) in [(0, true), (1, false), (2, true), (3, false)] {
-            let found = db.store.find_event(org, own, given::id("evt", n)).await.unwrap();
+            let found = db.find_event(org, own, id("evt", n)).await.unwrap();
             assert_eq!(found.is_some(), visible, "{n}");
         }
     }
 
     async fn every_filter_lets_through_what_it_names(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let mut events = [0, 1, 2, 3].map(|n| event(org, n));
         events[0].kind = "token.revoked".into();
         events[1] = with(&events[1], TextColumn::Target, "github:list_repos");
@@ -267,13 +246,13 @@ on_both! {
         events[1] = with(&events[1], TextColumn::Policy, "engineering read, \"quoted\"");
         events[1].dlp_result = Some("passed".into());
         events[1].outcome = Some("success".into());
-        events[1].request_id = Some(given::id("req", 1));
-        events[1].token_id = Some(given::id("tok", 1));
+        events[1].request_id = Some(id("req", 1));
+        events[1].token_id = Some(id("tok", 1));
         events[2] = with(&events[2], TextColumn::Target, "github:list");
-        events[2].actor_id = Some(given::id("sa", 1));
+        events[2].actor_id = Some(id("sa", 1));
         events[3] = with(&events[3], TextColumn::Target, "gitlab:list");
         events[3].outcome = Some("denied".into());
-        sealed(&db.store, org, events.to_vec()).await;
+        sealed(&db, org, events.to_vec()).await;
         let none = EventFilter::default();
         let text = |text: &str| vec![text.to_owned(), "another".to_owned()];
         let target = |target| EventFilter { target: Some(target), ..none.clone() };
@@ -292,27 +271,27 @@ on_both! {
             (EventFilter { policies: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),
             (EventFilter { dlp_results: text("passed"), ..none.clone() }, &[1]),
             (EventFilter { outcomes, ..none.clone() }, &[1, 3]),
-            (EventFilter { request_id: Some(given::id("req", 1)), ..none.clone() }, &[1]),
-            (actor(EventActor::Token(given::id("tok", 1))), &[1]),
-            (actor(EventActor::Principal(given::id("sa", 1))), &[2]),
+            (EventFilter { request_id: Some(id("req", 1)), ..none.clone() }, &[1]),
+            (actor(EventActor::Token(id("tok", 1))), &[1]),
+            (actor(EventActor::Principal(id("sa", 1))), &[2]),
         ];
         for (filter, expected) in cases {
             let mut expected = expected.to_vec();
-            assert_eq!(list(&db.store, org, &filter, EventOrder::Ascending).await, expected);
+            assert_eq!(list(&db, org, &filter, EventOrder::Ascending).await, expected);
             expected.reverse();
-            assert_eq!(list(&db.store, org, &filter, EventOrder::Descending).await, expected);
+            assert_eq!(list(&db, org, &filter, EventOrder::Descending).await, expected);
         }
     }
 
     async fn a_span_of_time_includes_its_beginning_and_not_its_end(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let clock = given::clock_at(given::NOW);
-        let (writer, _tasks) = given::writer_of(&db.store, "node-1", clock.clone());
+        let org = org(&db, 1).await;
+        let clock = clock_at(NOW);
+        let (writer, _tasks) = writer_of(&db, "node-1", clock.clone());
         for (n, micros) in (0..).zip([10, 20, 20, 30, 40]) {
             clock.set(micros);
-            writer.append(event(org, n), given::soon()).await.unwrap();
+            writer.append(event(org, n), soon()).await.unwrap();
         }
-        db.store.seal(org, leaf).await.unwrap();
+        db.seal(org, leaf).await.unwrap();
         let span = |from: Option<i64>, to: Option<i64>| EventFilter {
             from: from.map(Timestamp::from_micros),
             to: to.map(Timestamp::from_micros),
@@ -329,13 +308,13 @@ on_both! {
             (span(Some(30), Some(20)), &[]),
         ];
         for (filter, expected) in cases {
-            let found = list(&db.store, org, &filter, EventOrder::Ascending).await;
+            let found = list(&db, org, &filter, EventOrder::Ascending).await;
             assert_eq!(found, expected, "{filter:?}");
         }
     }
 
     async fn a_rare_match_is_found_behind_thousands_of_others(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let mut events: Vec<_> = (0..12_000).map(|n| event(org, n)).collect();
         for event in &mut events {
             event.decision = Some("allow".into());
@@ -349,8 +328,8 @@ on_both! {
             events[place].outcome = Some("denied".into());
         }
         events[6_000].dlp_result = Some("redacted".into());
-        append_all(&db.store, events).await;
-        db.store.seal(org, leaf).await.unwrap();
+        append_all(&db, events).await;
+        db.seal(org, leaf).await.unwrap();
         let none = EventFilter::default();
         let text = |text: &str| vec![text.to_owned()];
         let denied = EventFilter { decisions: text("deny"), ..none.clone() };
@@ -365,32 +344,32 @@ on_both! {
             (EventFilter { target: elsewhere, ..denied }, 0),
         ] {
             for order in [EventOrder::Ascending, EventOrder::Descending] {
-                let page = db.store.list_events(org, Visibility::All, &filter, order, None, 10);
+                let page = db.list_events(org, Visibility::All, &filter, order, None, 10);
 
                 let page = page.await.unwrap();
                 assert_eq!((page.events.len(), page.more), (expected, false), "{filter:?}");
             }
         }
-        let indexed = db.store.indexed_events(org, 0, 12_000).await.unwrap();
+        let indexed = db.indexed_events(org, 0, 12_000).await.unwrap();
         assert!(indexed.iter().all(|event| event.is_indexed));
     }
 
     async fn ones_own_few_events_are_found_among_thousands(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let me = given::id("usr", 1);
+        let org = org(&db, 1).await;
+        let me = id("usr", 1);
         let mut events: Vec<_> = (0..6_000).map(|n| event(org, n)).collect();
         for event in &mut events {
-            event.actor_id = Some(given::id("usr", 2));
+            event.actor_id = Some(id("usr", 2));
         }
         events[0].actor_id = Some(me);
         events[3_000].via = Some(me);
         events[5_999].actor_id = Some(me);
-        events[3_000].request_id = Some(given::id("req", 1));
-        append_all(&db.store, events).await;
-        db.store.seal(org, leaf).await.unwrap();
+        events[3_000].request_id = Some(id("req", 1));
+        append_all(&db, events).await;
+        db.seal(org, leaf).await.unwrap();
         let none = EventFilter::default();
         let mine = EventFilter { actor: Some(EventActor::Principal(me)), ..none.clone() };
-        let request = EventFilter { request_id: Some(given::id("req", 1)), ..none.clone() };
+        let request = EventFilter { request_id: Some(id("req", 1)), ..none.clone() };
 
         for order in [EventOrder::Ascending, EventOrder::Descending] {
             for (visibility, filter, expected) in [
@@ -398,9 +377,9 @@ on_both! {
                 (Visibility::All, &mine, 2),
                 (Visibility::All, &request, 1),
                 (Visibility::Own(me), &request, 1),
-                (Visibility::Own(given::id("usr", 3)), &none, 0),
+                (Visibility::Own(id("usr", 3)), &none, 0),
             ] {
-                let page = db.store.list_events(org, visibility, filter, order, None, 10).await;
+                let page = db.list_events(org, visibility, filter, order, None, 10).await;
 
                 let page = page.unwrap();
                 assert_eq!((page.events.len(), page.more), (expected, false), "{order:?}");

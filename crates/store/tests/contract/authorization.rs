@@ -1,18 +1,6 @@
 //! Authorization codes, consents, and what clients were granted.
 
-use portcullis_core::{
-    authorization::{ClientGrant, ClientKind, ClientRef, CodeChallenge, Face, RedirectUri},
-    id::{ConsentId, OrgId, PrincipalId},
-    lineage::Lineage,
-    principal::{AuthMethod, ScopeSet},
-};
-use portcullis_store::{AuthorizationCode, Consent, ConsentPage, Issue, Issued, NewToken, Store};
-use tokio::task::JoinSet;
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, hash, token},
-};
+use crate::prelude::*;
 
 fn client() -> ClientRef {
     ClientRef { id: "reg_1".to_owned(), kind: ClientKind::Registered, name: "App".to_owned() }
@@ -20,7 +8,7 @@ fn client() -> ClientRef {
 
 pub(crate) fn consent(org: OrgId, user: PrincipalId, n: u32) -> Consent {
     Consent {
-        id: given::id("con", n),
+        id: id("con", n),
         org_id: org,
         principal_id: user,
         client: client(),
@@ -39,7 +27,7 @@ pub(crate) fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) ->
         hash: [u8::try_from(n).unwrap(); 32],
         org_id: org,
         principal_id: user,
-        grant_id: given::id("grn", n),
+        grant_id: id("grn", n),
         granted: ClientGrant {
             client: client(),
             face: Face::All,
@@ -63,113 +51,105 @@ pub(crate) fn code(org: OrgId, user: PrincipalId, consent: ConsentId, n: u32) ->
 async fn redeem(store: &Store, code: &AuthorizationCode, n: u32) -> Issued {
     let mut record = token(code.org_id, code.principal_id, n);
     record.grant_id = code.grant_id;
-    let issue = Issue {
-        access: NewToken { record: &record, hash: &hash(n) },
-        refresh: None,
-        login: None,
-        client: Some(&code.granted),
-        code: Some(&code.hash),
-        assertions: &[],
-    };
-    store.issue_tokens(issue).await.unwrap()
+    let (client, code) = (Some(&code.granted), Some(&code.hash));
+    let hash = hash(n);
+    store.issue_tokens(Issue { client, code, ..issue(&record, &hash) }).await.unwrap()
 }
 
 on_both! {
     async fn a_code_is_read_back_and_used_once_by_any_number_at_once(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let id = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        let id = db.keep_consent(&consent(org, user, 1)).await.unwrap();
         let kept = code(org, user, id, 1);
-        db.store.insert_code(&kept).await.unwrap();
-        assert_eq!(db.store.find_code(&kept.hash).await.unwrap(), Some(kept.clone()));
-        assert_eq!(db.store.find_code(&[0; 32]).await.unwrap(), None);
+        db.insert_code(&kept).await.unwrap();
+        assert_eq!(db.find_code(&kept.hash).await.unwrap(), Some(kept.clone()));
+        assert_eq!(db.find_code(&[0; 32]).await.unwrap(), None);
 
-        let mut callers = JoinSet::new();
-        for n in 1..=8 {
+        let answers = at_once(1..=8, |n| {
             let store = db.store.clone();
             let kept = kept.clone();
-            callers.spawn(async move { redeem(&store, &kept, n).await });
-        }
-        let answers = callers.join_all().await;
+            async move { redeem(&store, &kept, n).await }
+        })
+        .await;
 
         assert_eq!(answers.iter().filter(|got| **got == Issued::Done).count(), 1, "{answers:?}");
         assert_eq!(answers.iter().filter(|got| **got == Issued::Replayed).count(), 7);
-        let found = db.store.find_code(&kept.hash).await.unwrap().unwrap();
+        let found = db.find_code(&kept.hash).await.unwrap().unwrap();
         assert_eq!(found.spent_at, Some(NOW));
         for _ in 0..2 {
-            db.store.revoke_grant(org, kept.grant_id, NOW).await.unwrap();
+            db.revoke_grant(org, kept.grant_id, NOW).await.unwrap();
         }
         let mut revoked = Vec::new();
         for n in 1..=8 {
-            let bought = db.store.find_token_by_hash(&hash(n)).await.unwrap();
+            let bought = db.find_token_by_hash(&hash(n)).await.unwrap();
             revoked.extend(bought.map(|known| known.token.revoked_at));
         }
         assert_eq!(revoked, [Some(NOW)]);
     }
 
     async fn the_token_of_a_client_is_known_with_what_it_was_granted(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let id = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        let id = db.keep_consent(&consent(org, user, 1)).await.unwrap();
         let kept = code(org, user, id, 1);
-        db.store.insert_code(&kept).await.unwrap();
-        redeem(&db.store, &kept, 1).await;
-        db.store.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
+        db.insert_code(&kept).await.unwrap();
+        redeem(&db, &kept, 1).await;
+        db.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
 
-        let granted = db.store.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
-        let other = db.store.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
+        let granted = db.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
+        let other = db.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
 
         assert_eq!(granted.client, Some(kept.granted));
         assert_eq!(other.client, None);
     }
 
     async fn a_consent_takes_the_place_of_the_one_before_and_ends_its_tokens(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let first = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        let first = db.keep_consent(&consent(org, user, 1)).await.unwrap();
         let again = Consent { remembered: false, ..consent(org, user, 2) };
-        assert_eq!(db.store.keep_consent(&again).await.unwrap(), first);
+        assert_eq!(db.keep_consent(&again).await.unwrap(), first);
         let kept = code(org, user, first, 1);
         let unused = code(org, user, first, 2);
         for code in [&kept, &unused] {
-            db.store.insert_code(code).await.unwrap();
+            db.insert_code(code).await.unwrap();
         }
-        redeem(&db.store, &kept, 1).await;
+        redeem(&db, &kept, 1).await;
 
-        let found = db.store.find_consent_to(org, user, &client(), &Face::All).await.unwrap();
+        let found = db.find_consent_to(org, user, &client(), &Face::All).await.unwrap();
         assert_eq!(found, Some(Consent { id: first, remembered: false, ..again }));
         let page = ConsentPage { principal_id: Some(user), limit: 10, ..ConsentPage::default() };
-        assert_eq!(db.store.list_consents(org, page).await.unwrap().len(), 1);
-        let other = given::org(&db.store, 2).await;
-        assert_eq!(db.store.find_consent(other, first).await.unwrap(), None);
-        assert_eq!(db.store.withdraw_consent(other, first, NOW).await.unwrap(), 0);
-        assert_eq!(db.store.withdraw_consent(org, first, NOW).await.unwrap(), 1);
+        assert_eq!(db.list_consents(org, page).await.unwrap().len(), 1);
+        let other = given::org(&db, 2).await;
+        assert_eq!(db.find_consent(other, first).await.unwrap(), None);
+        assert_eq!(db.withdraw_consent(other, first, NOW).await.unwrap(), 0);
+        assert_eq!(db.withdraw_consent(org, first, NOW).await.unwrap(), 1);
 
-        assert_eq!(db.store.find_consent(org, first).await.unwrap(), None);
-        let token = db.store.find_token(org, given::token_id(1)).await.unwrap().unwrap();
+        assert_eq!(db.find_consent(org, first).await.unwrap(), None);
+        let token = db.find_token(org, token_id(1)).await.unwrap().unwrap();
         assert_eq!(token.revoked_at, Some(NOW));
-        assert_eq!(redeem(&db.store, &unused, 3).await, Issued::ParentRevoked);
+        assert_eq!(redeem(&db, &unused, 3).await, Issued::ParentRevoked);
     }
 
     async fn a_client_is_consented_to_as_long_as_one_person_lets_it_in(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let consenting = async |id: &str| db.store.find_consenting_org(id).await.unwrap();
+        let (org, user) = member(&db).await;
+        let consenting = async |id: &str| db.find_consenting_org(id).await.unwrap();
         let uri = "https://app.example/cb";
-        let to =
-            async |id: &str, uri: &str| db.store.has_consented(org, user, id, uri).await.unwrap();
+        let to = async |id: &str, uri: &str| db.has_consented(org, user, id, uri).await.unwrap();
         assert!(consenting("reg_1").await.is_none() && !to("reg_1", uri).await);
 
-        let consent = db.store.keep_consent(&consent(org, user, 1)).await.unwrap();
+        let consent = db.keep_consent(&consent(org, user, 1)).await.unwrap();
 
         assert_eq!((consenting("reg_1").await, consenting("reg_2").await), (Some(org), None));
         assert!(to("reg_1", uri).await && !to("reg_1", "warp://cb").await);
         assert!(!to("reg_2", uri).await);
-        db.store.withdraw_consent(org, consent, NOW).await.unwrap();
+        db.withdraw_consent(org, consent, NOW).await.unwrap();
         assert!(consenting("reg_1").await.is_none() && !to("reg_1", uri).await);
     }
 
     async fn codes_are_forgotten_once_they_are_old(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        db.store.insert_code(&code(org, user, given::id("con", 1), 1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        db.insert_code(&code(org, user, id("con", 1), 1)).await.unwrap();
 
-        assert_eq!(db.store.forget_codes(NOW.plus_seconds(60)).await.unwrap(), 0);
-        assert_eq!(db.store.forget_codes(NOW.plus_seconds(61)).await.unwrap(), 1);
+        assert_eq!(db.forget_codes(NOW.plus_seconds(60)).await.unwrap(), 0);
+        assert_eq!(db.forget_codes(NOW.plus_seconds(61)).await.unwrap(), 1);
     }
 }

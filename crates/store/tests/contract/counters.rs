@@ -1,19 +1,12 @@
 //! Shared counters: exact over any number of connections, on the server's clock. They run against
 //! the server that `PORTCULLIS_TEST_REDIS` names, in orgs of their own.
 
-use std::{num::NonZeroU32, time::Duration};
+use std::num::NonZeroU32;
 
 use aws_lc_rs::rand;
-use portcullis_core::{
-    id::{Ids, OrgId},
-    limits::{Resource, Window, window_offset},
-    policy::{Full, Per, Rate},
-    random::Random,
-};
-use portcullis_store::{Charge, ChargeOutcome, Cost, CountersUrl, SharedCounters, WindowCounts};
-use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio::net::TcpListener;
 
-use crate::given::SetClock;
+use crate::prelude::*;
 
 #[derive(Debug)]
 struct SystemRandom;
@@ -180,13 +173,14 @@ async fn rates_are_taken_from_all_at_once_or_from_none() {
 async fn rates_of_many_nodes_never_pass_one_too_many() {
     let Some(counters) = counters().await else { return };
     let org = nobody();
-    let mut asking = JoinSet::new();
-
-    for _ in 0..100 {
+    let passed = at_once(0..100, |_| {
         let shared = counters.shared.clone();
-        asking.spawn(async move { shared.take(org, &[("k".to_owned(), rate(30, 3600))]).await });
-    }
-    let passed = asking.join_all().await.into_iter().filter(|it| *it == Ok(Ok(()))).count();
+        async move { shared.take(org, &[("k".to_owned(), rate(30, 3600))]).await }
+    })
+    .await
+    .into_iter()
+    .filter(|it| *it == Ok(Ok(())))
+    .count();
 
     assert_eq!(passed, 30);
 }

@@ -1,6 +1,7 @@
 //! A database of one's own for each test.
 
 use std::{
+    ops::Deref,
     panic,
     path::PathBuf,
     process,
@@ -38,6 +39,14 @@ enum Place {
         url: String,
         admin: String,
     },
+}
+
+impl Deref for Database {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
 }
 
 /// Keeps every writer waiting while it lives.
@@ -267,4 +276,24 @@ macro_rules! on_both {
         }
     )+ };
 }
-pub(crate) use on_both;
+
+/// Makes of each function a test on SQLite.
+macro_rules! on_sqlite {
+    ($(async fn $name:ident($db:ident: Database) $body:block)+) => { $(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            Database::on_sqlite(async |$db| $body).await;
+        }
+    )+ };
+}
+
+/// Makes of each function a test on PostgreSQL.
+macro_rules! on_postgres {
+    ($(async fn $name:ident($db:ident: Database) $body:block)+) => { $(
+        #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $name() {
+            Database::on_postgres(async |$db| $body).await;
+        }
+    )+ };
+}
+pub(crate) use {on_both, on_postgres, on_sqlite};

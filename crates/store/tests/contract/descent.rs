@@ -1,23 +1,7 @@
 //! Many tokens that descend from one: bounded in number, ended by one mark, revoked and read in proportion to what
 //! there is, and deleted when they ended long ago.
 
-use portcullis_core::{
-    clock::Timestamp,
-    grant::Presented,
-    id::{OrgId, PrincipalId},
-    token::TokenKind,
-    trust::Login,
-};
-use portcullis_store::{
-    EventFilter, EventOrder, Issue, Issued, ListedState, LoginRecord, MAX_ANCESTORS,
-    MAX_LIVE_CHILDREN, NewRefresh, NewToken, Rotated, Rotation, Store, TokenQuery, TokenRecord,
-    Visibility,
-};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, event, hash, sealed, token, token_id},
-};
+use crate::prelude::*;
 
 /// A token made from the `parent`th.
 fn child(org: OrgId, user: PrincipalId, n: u32, parent: u32) -> TokenRecord {
@@ -28,19 +12,14 @@ async fn insert(store: &Store, n: u32, record: &TokenRecord) {
     store.insert_token(record, &hash(n)).await.unwrap();
 }
 
-async fn issue(store: &Store, n: u32, record: &TokenRecord) -> Issued {
-    issue_saying(store, n, record, None).await
-}
-
 async fn issue_saying(
     store: &Store,
     n: u32,
     record: &TokenRecord,
     login: Option<&LoginRecord>,
 ) -> Issued {
-    let access = NewToken { record, hash: &hash(n) };
-    let issue = Issue { access, refresh: None, login, client: None, code: None, assertions: &[] };
-    store.issue_tokens(issue).await.unwrap()
+    let hash = hash(n);
+    store.issue_tokens(Issue { login, ..issue(record, &hash) }).await.unwrap()
 }
 
 /// Inserts tokens with these numbers: each made from the first, if there is one, or from the one before it.
@@ -88,25 +67,17 @@ async fn revoked_at(store: &Store, n: u32) -> Option<Timestamp> {
 
 on_both! {
     async fn the_mark_on_a_token_ends_all_below_it_before_they_are_marked(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         let refresh = TokenRecord {
-            kind: TokenKind::Refresh, grant_id: given::id("grn", 1), ..token(org, user, 2)
+            kind: TokenKind::Refresh, grant_id: id("grn", 1), ..token(org, user, 2)
         };
         let first = token(org, user, 1);
-        let access = NewToken { record: &first, hash: &hash(1) };
-        let refreshed = |record, n| NewRefresh {
-            token: NewToken { record, hash: n }, grant_ends_at: NOW.plus_seconds(9_000),
-            access_seconds: 60,
-        };
-        let [two, eight] = [2, 8].map(hash);
-        let pair = Issue {
-            access, refresh: Some(refreshed(&refresh, &two)), login: None, client: None, code: None,
-            assertions: &[],
-        };
-        assert_eq!(db.store.issue_tokens(pair).await.unwrap(), Issued::Done);
+        let [one, two, eight] = [1, 2, 8].map(hash);
+        let pair = Issue { refresh: Some(refresh_of(&refresh, &two)), ..issue(&first, &one) };
+        assert_eq!(db.issue_tokens(pair).await.unwrap(), Issued::Done);
         let through = TokenRecord { via_token_id: Some(token_id(3)), ..token(org, user, 4) };
         for (n, record) in [(3, &child(org, user, 3, 1)), (4, &through), (5, &token(org, user, 5))] {
-            insert(&db.store, n, record).await;
+            insert(&db, n, record).await;
         }
 
         // What a crash leaves behind the first transaction.
@@ -115,39 +86,39 @@ on_both! {
 
         let ended = Some(Timestamp::from_micros(7));
         for n in [1, 2, 3, 4] {
-            assert_eq!(revoked_at(&db.store, n).await, ended, "{n}");
+            assert_eq!(revoked_at(&db, n).await, ended, "{n}");
         }
-        assert_eq!(revoked_at(&db.store, 5).await, None);
-        let many = db.store.find_tokens(&[3, 4, 5].map(token_id)).await.unwrap();
+        assert_eq!(revoked_at(&db, 5).await, None);
+        let many = db.find_tokens(&[3, 4, 5].map(token_id)).await.unwrap();
         let live: Vec<_> =
             many.iter().filter(|it| it.token.revoked_at.is_none()).map(|it| it.token.id).collect();
         assert_eq!(live, [token_id(5)]);
-        let known = db.store.find_refresh(&hash(2)).await.unwrap().unwrap();
+        let known = db.find_refresh(&hash(2)).await.unwrap().unwrap();
         assert_eq!(known.state.presented(NOW), Presented::Revoked);
         let next = TokenRecord { id: token_id(8), ..refresh.clone() };
         let rotation = Rotation {
             presented: &hash(2),
             access: NewToken { record: &TokenRecord { id: token_id(7), ..first }, hash: &hash(7) },
-            refresh: refreshed(&next, &eight),
+            refresh: refresh_of(&next, &eight),
             sealed: b"", now: NOW,
         };
-        let rotated = db.store.rotate(rotation).await.unwrap();
+        let rotated = db.rotate(rotation).await.unwrap();
         assert_eq!(rotated, Rotated::Refused(Presented::Revoked));
-        assert_eq!(issue(&db.store, 6, &child(org, user, 6, 4)).await, Issued::ParentRevoked);
+        assert_eq!(exchange(&db, &child(org, user, 6, 4), 6).await, Issued::ParentRevoked);
 
-        let rest = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
-        let again = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let rest = db.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let again = db.revoke_token(org, token_id(1), NOW).await.unwrap();
 
         assert_eq!((rest, again), (Some(3), Some(0)), "the rest is marked by the next try");
         for n in [2, 3, 4] {
-            let stored = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            let stored = db.find_token(org, token_id(n)).await.unwrap().unwrap();
             assert_eq!(stored.revoked_at, Some(NOW), "{n}");
         }
     }
 
     async fn a_token_has_a_bounded_number_of_live_children_and_ancestors(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        insert(&db.store, 1, &token(org, user, 1)).await;
+        let (org, user) = member(&db).await;
+        insert(&db, 1, &token(org, user, 1)).await;
         let gone = TokenRecord { expires_at: NOW, ..token(org, user, 0) };
         insert_many(&db, &gone, 100_000..100_010, "1").await;
         insert_many(&db, &token(org, user, 0), 200_000..200_000 + MAX_LIVE_CHILDREN - 1, "1").await;
@@ -161,19 +132,19 @@ on_both! {
         let last = 300_000 + MAX_ANCESTORS;
         let acting = TokenRecord { via_token_id: Some(token_id(1)), ..token(org, user, 5) };
 
-        assert_eq!(issue(&db.store, 2, &child(org, user, 2, 1)).await, Issued::Done);
-        assert_eq!(issue(&db.store, 3, &child(org, user, 3, 1)).await, Issued::TooManyChildren);
-        assert_eq!(issue(&db.store, 4, &child(org, user, 4, 2)).await, Issued::Done);
-        assert_eq!(issue(&db.store, 5, &acting).await, Issued::Done, "others are counted alone");
-        assert_eq!(issue(&db.store, 6, &child(org, user, last, last - 1)).await, Issued::Done);
-        let beyond = issue(&db.store, 7, &child(org, user, last + 1, last)).await;
+        assert_eq!(exchange(&db, &child(org, user, 2, 1), 2).await, Issued::Done);
+        assert_eq!(exchange(&db, &child(org, user, 3, 1), 3).await, Issued::TooManyChildren);
+        assert_eq!(exchange(&db, &child(org, user, 4, 2), 4).await, Issued::Done);
+        assert_eq!(exchange(&db, &acting, 5).await, Issued::Done, "others are counted alone");
+        assert_eq!(exchange(&db, &child(org, user, last, last - 1), 6).await, Issued::Done);
+        let beyond = exchange(&db, &child(org, user, last + 1, last), 7).await;
         assert_eq!(beyond, Issued::TooManyAncestors);
     }
 
     async fn the_tokens_by_which_a_holder_acts_are_counted_for_each_person(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let other = given::user(&db.store, org, 2).await;
-        insert(&db.store, 1, &token(org, user, 1)).await;
+        let (org, user) = member(&db).await;
+        let other = given::user(&db, org, 2).await;
+        insert(&db, 1, &token(org, user, 1)).await;
         insert_many(&db, &token(org, user, 0), 200_000..200_000 + MAX_LIVE_CHILDREN, "NULL").await;
         db.execute_text(format!(
             "UPDATE tokens SET via_token_id = '{}' WHERE id >= '{}'", token_id(1), token_id(200_000)
@@ -181,34 +152,34 @@ on_both! {
         .await;
         let acting = |who, n| TokenRecord { via_token_id: Some(token_id(1)), ..token(org, who, n) };
 
-        assert_eq!(issue(&db.store, 2, &acting(user, 2)).await, Issued::TooManyChildren);
-        assert_eq!(issue(&db.store, 3, &acting(other, 3)).await, Issued::Done);
+        assert_eq!(exchange(&db, &acting(user, 2), 2).await, Issued::TooManyChildren);
+        assert_eq!(exchange(&db, &acting(other, 3), 3).await, Issued::Done);
     }
 
     async fn many_descendants_are_revoked_with_the_rest_of_their_grants_and_no_others(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         for n in [1, 2] {
-            insert(&db.store, n, &token(org, user, n)).await;
+            insert(&db, n, &token(org, user, n)).await;
         }
-        insert(&db.store, 3, &child(org, user, 3, 1)).await;
+        insert(&db, 3, &child(org, user, 3, 1)).await;
         insert_many(&db, &token(org, user, 0), 10_000..12_500, "3").await;
         insert_many(&db, &token(org, user, 0), 20_000..21_500, "n - 10000").await;
         let gone = TokenRecord { expires_at: NOW, ..token(org, user, 0) };
         insert_many(&db, &gone, 40_000..40_010, "1").await;
         insert_many(&db, &token(org, user, 0), 50_000..50_010, "2").await;
 
-        let first = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
-        let again = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let first = db.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let again = db.revoke_token(org, token_id(1), NOW).await.unwrap();
 
         assert_eq!((first, again), (Some(4_001), Some(0)), "what has expired has ended already");
         for (n, revoked) in [(1, true), (3, true), (12_499, true), (21_499, true), (40_000, false), (50_000, false)] {
-            let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            let found = db.find_token(org, token_id(n)).await.unwrap().unwrap();
             assert_eq!(found.revoked_at.is_some(), revoked, "{n}");
         }
     }
 
     async fn what_ended_long_ago_is_deleted_from_the_bottom_up(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         let said = |seconds| LoginRecord {
             said: Login { groups: [].into(), claims: [].into(), mfa: false },
             said_at: NOW.plus_seconds(seconds),
@@ -222,54 +193,47 @@ on_both! {
             (4, ends(10, token(org, user, 4))),
             (5, ends(99, child(org, user, 5, 4))),
         ] {
-            assert_eq!(issue_saying(&db.store, n, &record, Some(&said(n.into()))).await, Issued::Done);
+            assert_eq!(issue_saying(&db, n, &record, Some(&said(n.into()))).await, Issued::Done);
         }
         let refresh = ends(10, TokenRecord { kind: TokenKind::Refresh, ..token(org, user, 6) });
         let access = ends(10, TokenRecord { id: token_id(7), ..refresh.clone() });
-        let issue = Issue {
-            access: NewToken { record: &access, hash: &hash(7) },
-            refresh: Some(NewRefresh {
-                token: NewToken { record: &refresh, hash: &hash(6) },
-                grant_ends_at: NOW.plus_seconds(10), access_seconds: 10,
-            }),
-            login: Some(&said(6)), client: None, code: None, assertions: &[],
-        };
-        assert_eq!(db.store.issue_tokens(issue).await.unwrap(), Issued::Done);
+        let (six, seven, last_said) = (hash(6), hash(7), said(6));
+        let (refresh, login) = (Some(refresh_of(&refresh, &six)), Some(&last_said));
+        let issue = Issue { refresh, login, ..issue(&access, &seven) };
+        assert_eq!(db.issue_tokens(issue).await.unwrap(), Issued::Done);
         let mut done = event(org, 1);
         (done.actor_id, done.token_id) = (Some(user), Some(token_id(3)));
-        sealed(&db.store, org, vec![done]).await;
+        sealed(&db, org, vec![done]).await;
 
-        let gone = db.store.forget_tokens(NOW.plus_seconds(50)).await.unwrap();
-        let again = db.store.forget_tokens(NOW.plus_seconds(50)).await.unwrap();
+        let gone = db.forget_tokens(NOW.plus_seconds(50)).await.unwrap();
+        let again = db.forget_tokens(NOW.plus_seconds(50)).await.unwrap();
 
         assert_eq!((gone, again), (4, 0), "2, 3, 6 and 7; 4 stays for the sake of 5");
         for (n, is_left) in [(1, true), (2, false), (3, false), (4, true), (5, true), (6, false), (7, false)] {
-            assert_eq!(db.store.find_token(org, token_id(n)).await.unwrap().is_some(), is_left, "{n}");
+            assert_eq!(db.find_token(org, token_id(n)).await.unwrap().is_some(), is_left, "{n}");
         }
-        let last = db.store.last_login(org, user).await.unwrap();
+        let last = db.last_login(org, user).await.unwrap();
         assert_eq!(last, Some(said(6)), "the last login of a person stays");
-        db.store.revoke_token(org, token_id(4), NOW).await.unwrap();
-        assert!(revoked_at(&db.store, 5).await.is_some(), "what lives is revoked by what it came from");
-        let found = db.store.find_event(org, Visibility::Own(user), given::id("evt", 1)).await.unwrap();
+        db.revoke_token(org, token_id(4), NOW).await.unwrap();
+        assert!(revoked_at(&db, 5).await.is_some(), "what lives is revoked by what it came from");
+        let found = db.find_event(org, Visibility::Own(user), id("evt", 1)).await.unwrap();
         assert!(found.is_some(), "an event of a deleted token shows");
-        assert_eq!(db.store.forget_tokens(NOW.plus_seconds(100)).await.unwrap(), 2);
-        assert_eq!(db.store.last_login(org, user).await.unwrap(), last);
+        assert_eq!(db.forget_tokens(NOW.plus_seconds(100)).await.unwrap(), 2);
+        assert_eq!(db.last_login(org, user).await.unwrap(), last);
     }
 
     async fn a_list_of_tokens_in_a_rare_state_looks_at_a_bounded_number(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         insert_many(&db, &token(org, user, 0), 10_000..15_000, "NULL").await;
         let revoked = TokenRecord { revoked_at: Some(NOW), ..token(org, user, 20_000) };
-        insert(&db.store, 20_000, &revoked).await;
+        insert(&db, 20_000, &revoked).await;
         for principal_id in [None, Some(user)] {
-            let query = TokenQuery {
-                search: None, principal_id, kind: None, state: Some(ListedState::Revoked), now: NOW,
-                after: None, limit: 10,
-            };
+            let state = Some(ListedState::Revoked);
+            let query = TokenQuery { principal_id, state, now: NOW, limit: 10, ..TokenQuery::default() };
 
-            let first = db.store.page_tokens(org, &query).await.unwrap();
+            let first = db.page_tokens(org, &query).await.unwrap();
             let rest = TokenQuery { after: first.reached, ..query };
-            let second = db.store.page_tokens(org, &rest).await.unwrap();
+            let second = db.page_tokens(org, &rest).await.unwrap();
 
             assert_eq!((first.tokens.len(), first.reached), (0, Some(token_id(14_999))));
             assert_eq!((second.tokens.len(), second.reached), (1, None));
@@ -278,8 +242,8 @@ on_both! {
     }
 
     async fn events_below_a_token_are_found_however_many_tokens_are_below_it(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        insert(&db.store, 1, &token(org, user, 1)).await;
+        let (org, user) = member(&db).await;
+        insert(&db, 1, &token(org, user, 1)).await;
         insert_many(&db, &token(org, user, 0), 10_000..14_000, "1").await;
         let mut events = Vec::new();
         for (n, token) in [(0, 13_999), (1, 1), (2, 77)] {
@@ -287,33 +251,32 @@ on_both! {
             (done.actor_id, done.token_id) = (Some(user), Some(token_id(token)));
             events.push(done);
         }
-        sealed(&db.store, org, events).await;
+        sealed(&db, org, events).await;
         let grant = Visibility::Grant { principal: user, token: token_id(1) };
         let filter = EventFilter::default();
 
-        let page = db.store.list_events(org, grant, &filter, EventOrder::Ascending, None, 10).await;
+        let page = db.list_events(org, grant, &filter, EventOrder::Ascending, None, 10).await;
 
         let found: Vec<_> = page.unwrap().events.iter().map(|event| event.id).collect();
-        assert_eq!(found, [given::id("evt", 0), given::id("evt", 1)]);
+        assert_eq!(found, [id("evt", 0), id("evt", 1)]);
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn postgresql_reads_what_descends_from_a_token_and_no_other() {
-    Database::on_postgres(async |db| {
-        let (org, user) = given::member(&db.store).await;
-        insert(&db.store, 1, &token(org, user, 1)).await;
+on_postgres! {
+    async fn postgresql_reads_what_descends_from_a_token_and_no_other(db: Database) {
+        let (org, user) = member(&db).await;
+        insert(&db, 1, &token(org, user, 1)).await;
         insert_many(&db, &token(org, user, 0), 10_000..12_000, "1").await;
         insert_many(&db, &token(org, user, 0), 20_000..22_000, "n - 10000").await;
         insert_many(&db, &token(org, user, 0), 100_000..130_000, "NULL").await;
-        insert(&db.store, 200_000, &child(org, user, 200_000, 100_000)).await;
+        insert(&db, 200_000, &child(org, user, 200_000, 100_000)).await;
         let mut done = event(org, 1);
         (done.actor_id, done.token_id) = (Some(user), Some(token_id(21_000)));
-        sealed(&db.store, org, vec![done]).await;
+        sealed(&db, org, vec![done]).await;
         let visible = Visibility::Grant { principal: user, token: token_id(1) };
         let filter = EventFilter::default();
         // The statistics of a connection are complete when it has ended.
-        db.store.close().await;
+        db.close().await;
         db.execute("ANALYZE tokens").await;
 
         for (most, descendants) in [(300, 100_000), (40_000, 1), (100, 1)] {
@@ -334,6 +297,5 @@ async fn postgresql_reads_what_descends_from_a_token_and_no_other() {
             ))
             .await;
         }
-    })
-    .await;
+    }
 }

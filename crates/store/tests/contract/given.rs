@@ -19,8 +19,9 @@ use portcullis_core::{
 };
 use portcullis_store::{
     ApprovalChange, ApprovalUse, AuditSettings, AuditTask, AuditWriter, DatabaseSettings,
-    DatabaseUrl, EventFilter, EventOrder, EventRecord, EventTexts, NewEvent, NewIntent, NewKey,
-    Org, Principal, RowKey, Store, TextColumn, TokenRecord, UnsealedEvent, Visibility,
+    DatabaseUrl, EventFilter, EventOrder, EventRecord, EventTexts, Issue, Issued, NewEvent,
+    NewIntent, NewKey, NewRefresh, NewToken, Org, Principal, RowKey, Store, TextColumn,
+    TokenRecord, UnsealedEvent, Visibility,
 };
 use tokio::{
     task::{self, JoinSet},
@@ -92,6 +93,11 @@ pub(crate) async fn org(store: &Store, n: u32) -> OrgId {
     id
 }
 
+/// The first two orgs, stored.
+pub(crate) async fn orgs(store: &Store) -> [OrgId; 2] {
+    [org(store, 1).await, org(store, 2).await]
+}
+
 pub(crate) fn principal(org_id: OrgId, n: u32) -> Principal {
     Principal::new(id("usr", n), org_id, format!("person {n}"), Role::Member, NOW)
 }
@@ -121,6 +127,23 @@ pub(crate) fn token(org_id: OrgId, principal_id: PrincipalId, n: u32) -> TokenRe
         NOW.plus_seconds(3600),
     );
     TokenRecord { kind: TokenKind::User, ..made }
+}
+
+/// An exchange that gives this token and nothing beside it.
+pub(crate) const fn issue<'a>(record: &'a TokenRecord, hash: &'a TokenHash) -> Issue<'a> {
+    let access = NewToken { record, hash };
+    Issue { access, refresh: None, login: None, client: None, code: None, assertions: &[] }
+}
+
+/// Asks for this token by an exchange, with the `n`th hash.
+pub(crate) async fn exchange(store: &Store, record: &TokenRecord, n: u32) -> Issued {
+    store.issue_tokens(issue(record, &hash(n))).await.unwrap()
+}
+
+/// A refresh token of a grant that ends in a week.
+pub(crate) const fn refresh_of<'a>(record: &'a TokenRecord, hash: &'a TokenHash) -> NewRefresh<'a> {
+    let token = NewToken { record, hash };
+    NewRefresh { token, grant_ends_at: NOW.plus_seconds(7 * 86_400), access_seconds: 3600 }
 }
 
 pub(crate) fn token_id(n: u32) -> TokenId {
@@ -241,6 +264,14 @@ pub(crate) async fn start_writer(store: &Store) -> (OrgId, AuditWriter, JoinSet<
     let org = org(store, 1).await;
     let (writer, tasks) = writer(store);
     (org, writer, tasks)
+}
+
+/// Does something for each of these at the same moment, and gives what came of it in no order.
+pub(crate) async fn at_once<N, T: Send + 'static, F: Future<Output = T> + Send + 'static>(
+    numbers: impl IntoIterator<Item = N>,
+    act: impl FnMut(N) -> F,
+) -> Vec<T> {
+    numbers.into_iter().map(act).collect::<JoinSet<_>>().join_all().await
 }
 
 /// The task, as long as the set lives.

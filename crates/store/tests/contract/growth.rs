@@ -6,23 +6,19 @@ mod values;
 
 use std::{
     process,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
 };
 
-use portcullis_store::{DatabaseUrl, Store};
+use self::values::{ASKED, Column, Given, Use, filling, given, read_columns, use_of, values_of};
 use rusqlite::{Connection, ToSql};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::{Mutex, OnceCell};
 use tokio_postgres::{SimpleQueryMessage, error::SqlState};
 
-use self::values::{ASKED, Column, Given, Use, filling, given, read_columns, use_of, values_of};
 use crate::{
     database::{connect, make_database, server, template, url_of},
-    given as scene,
+    prelude::*,
 };
 
 const FEW: u32 = 10;
@@ -90,7 +86,7 @@ async fn fill_sqlite() -> (TempDir, Mutex<Filled>) {
     let mut columns = Vec::new();
     let places = [FEW, MANY].map(|rows| folder.path().join(format!("{rows}.db")));
     for (place, rows_of_each) in places.iter().zip([FEW, MANY]) {
-        let settings = scene::settings(DatabaseUrl::sqlite(place.clone()));
+        let settings = settings(DatabaseUrl::sqlite(place.clone()));
         Store::open(&settings).await.unwrap().close().await;
         let conn = Connection::open(place).unwrap();
         let pragmas = "PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF";

@@ -1,16 +1,6 @@
 //! Lineage of tokens, stored with each.
 
-use portcullis_core::{
-    id::{OrgId, PrincipalId},
-    lineage::Lineage,
-    principal::{AuthMethod, Role},
-};
-use portcullis_store::{EventFilter, EventOrder, Store, TokenRecord, Visibility};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, event, hash, sealed, token, token_id},
-};
+use crate::prelude::*;
 
 fn login(org: OrgId, who: PrincipalId, n: u32, rule: &str) -> TokenRecord {
     TokenRecord {
@@ -53,21 +43,21 @@ async fn insert_tokens(store: &Store, tokens: &[&TokenRecord]) {
 
 on_both! {
     async fn everybody_who_acts_is_found_with_the_token(db: Database) {
-        let (org, ana) = given::member(&db.store).await;
-        let agent = given::user(&db.store, org, 2).await;
-        let other = given::user(&db.store, org, 3).await;
+        let (org, ana) = member(&db).await;
+        let agent = user(&db, org, 2).await;
+        let other = user(&db, org, 3).await;
         let root = login(org, ana, 1, "people");
         let first = token(org, agent, 2);
         let second = token(org, other, 3);
         let through = delegated(&delegated(&root, &first, 4), &second, 5);
         let before = delegated(&root, &first, 4);
-        insert_tokens(&db.store, &[&root, &first, &second, &before, &through]).await;
+        insert_tokens(&db, &[&root, &first, &second, &before, &through]).await;
 
-        db.store.set_role(org, agent, Role::Auditor).await.unwrap();
-        db.store.disable_principal(org, other, NOW).await.unwrap();
+        db.set_role(org, agent, Role::Auditor).await.unwrap();
+        db.disable_principal(org, other, NOW).await.unwrap();
 
-        let one = db.store.find_token_by_hash(&hash(5)).await.unwrap().unwrap();
-        let several = db.store.find_tokens(&[token_id(5), token_id(1)]).await.unwrap();
+        let one = db.find_token_by_hash(&hash(5)).await.unwrap().unwrap();
+        let several = db.find_tokens(&[token_id(5), token_id(1)]).await.unwrap();
         let mut states: Vec<_> =
             one.actors.iter().map(|actor| (actor.role, actor.disabled_at)).collect();
         states.sort_by_key(|(_, disabled)| *disabled);
@@ -78,16 +68,16 @@ on_both! {
     }
 
     async fn descent_is_told_over_any_number_of_steps_and_only_downwards(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         let mut chain = vec![token(org, user, 1)];
         for n in 2..40 {
             let next = narrowed(chain.last().unwrap(), n);
             chain.push(next);
         }
         let beside = narrowed(&chain[0], 50);
-        insert_tokens(&db.store, &chain.iter().chain([&beside]).collect::<Vec<_>>()).await;
+        insert_tokens(&db, &chain.iter().chain([&beside]).collect::<Vec<_>>()).await;
         let descends = async |below: u32, above: u32| {
-            db.store.descends(org, token_id(below), token_id(above)).await.unwrap()
+            db.descends(org, token_id(below), token_id(above)).await.unwrap()
         };
 
         assert!(descends(39, 1).await && descends(39, 20).await && descends(7, 7).await);
@@ -96,8 +86,8 @@ on_both! {
     }
 
     async fn a_grant_shows_what_was_done_under_it(db: Database) {
-        let (org, ana) = given::member(&db.store).await;
-        let agent = given::user(&db.store, org, 2).await;
+        let (org, ana) = member(&db).await;
+        let agent = user(&db, org, 2).await;
         let root = token(org, ana, 1);
         let actor = token(org, agent, 2);
         let child = narrowed(&root, 3);
@@ -105,7 +95,7 @@ on_both! {
         let through = delegated(&child, &actor, 5);
         let refreshed = TokenRecord { grant_id: child.grant_id, ..token(org, ana, 6) };
         let all = [&root, &actor, &child, &grandchild, &through, &refreshed];
-        insert_tokens(&db.store, &all).await;
+        insert_tokens(&db, &all).await;
         let mut events = Vec::new();
         for (n, token) in all.into_iter().enumerate() {
             let mut event = event(org, u32::try_from(n).unwrap());
@@ -116,7 +106,7 @@ on_both! {
         let mut without_token = event(org, 6);
         without_token.actor_id = Some(ana);
         events.push(without_token);
-        sealed(&db.store, org, events).await;
+        sealed(&db, org, events).await;
 
         let filter = EventFilter::default();
         for (token, seen) in [
@@ -128,15 +118,15 @@ on_both! {
         ] {
             let grant = Visibility::Grant { principal: token.principal_id, token: token.id };
             for order in [EventOrder::Ascending, EventOrder::Descending] {
-                let page = db.store.list_events(org, grant, &filter, order, None, 10);
+                let page = db.list_events(org, grant, &filter, order, None, 10);
                 let mut found: Vec<_> =
                     page.await.unwrap().events.iter().map(|event| event.id).collect();
                 found.sort_unstable();
-                let wanted: Vec<_> = seen.iter().map(|n| given::id("evt", *n)).collect();
+                let wanted: Vec<_> = seen.iter().map(|n| id("evt", *n)).collect();
                 assert_eq!(found, wanted, "{}", token.id);
             }
             for n in 0..7 {
-                let found = db.store.find_event(org, grant, given::id("evt", n)).await.unwrap();
+                let found = db.find_event(org, grant, id("evt", n)).await.unwrap();
                 assert_eq!(found.is_some(), seen.contains(&n), "{} {n}", token.id);
             }
         }

@@ -8,6 +8,7 @@
 mod database;
 mod given;
 mod growth;
+mod prelude;
 mod statements;
 
 mod access_changes;

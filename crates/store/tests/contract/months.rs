@@ -1,18 +1,10 @@
 //! The months of the log on PostgreSQL: partitions that are made ahead, read across and dropped.
 
-use portcullis_core::{
-    clock::Timestamp,
-    id::{EventId, Ids, OrgId},
-};
-use portcullis_store::{EventFilter, EventOrder, NewEvent, Pruned, Store, Visibility};
-use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
-use crate::{
-    database::{self, Database, on_both},
-    given::{self, clock_at, event, leaf, soon, with_number, writer_of},
-    retention::hold,
-};
+use crate::database;
+use crate::prelude::*;
+use crate::retention::hold;
 
 fn moment(text: &str) -> Timestamp {
     Timestamp::parse_rfc3339(text).unwrap()
@@ -76,7 +68,7 @@ const FEBRUARY: &str = "2026-02-10T00:00:00Z";
 /// committed in February, behind one of February.
 async fn three_months(store: &Store) -> [OrgId; 2] {
     store.make_months(moment("2026-01-05T00:00:00Z")).await.unwrap();
-    let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+    let orgs = orgs(store).await;
     for (org, n) in orgs.into_iter().zip([100, 200]) {
         append_at(store, org, moment("2026-01-05T00:00:00Z"), n).await;
         append_at(store, org, moment("2026-02-01T00:00:00Z"), n + 1).await;
@@ -92,17 +84,17 @@ async fn three_months(store: &Store) -> [OrgId; 2] {
 
 on_both! {
     async fn a_log_is_read_across_its_months(db: Database) {
-        let [org, other] = three_months(&db.store).await;
+        let [org, other] = three_months(&db).await;
 
-        let ascending = listed(&db.store, org, EventOrder::Ascending).await;
-        let mut descending = listed(&db.store, org, EventOrder::Descending).await;
+        let ascending = listed(&db, org, EventOrder::Ascending).await;
+        let mut descending = listed(&db, org, EventOrder::Descending).await;
 
         assert_eq!(ascending.len(), 5);
         descending.reverse();
         assert_eq!(ascending, descending);
         for id in ascending {
-            assert!(db.store.find_event(org, Visibility::All, id).await.unwrap().is_some());
-            assert!(db.store.find_event(other, Visibility::All, id).await.unwrap().is_none());
+            assert!(db.find_event(org, Visibility::All, id).await.unwrap().is_some());
+            assert!(db.find_event(other, Visibility::All, id).await.unwrap().is_none());
         }
         if !db.is_sqlite() {
             let wanted = ["2026_01", "2026_02", "2026_01", "2026_02", "2026_03"].map(month);
@@ -111,26 +103,26 @@ on_both! {
     }
 
     async fn an_event_is_recorded_once_also_where_no_month_was_made(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let at = moment("2031-07-01T00:00:00Z");
-        append_at(&db.store, org, at, 1).await;
-        let (writer, _tasks) = given::writer(&db.store);
+        append_at(&db, org, at, 1).await;
+        let (writer, _tasks) = writer(&db);
 
         let twice = writer.append(NewEvent { id: id_at(at, 1), ..event(org, 2) }, soon()).await;
 
-        assert!(matches!(twice, Err(portcullis_store::StoreError::Conflict(_))), "{twice:?}");
+        assert!(matches!(twice, Err(StoreError::Conflict(_))), "{twice:?}");
     }
 
     async fn months_go_in_order_and_what_is_younger_keeps_its_proofs(db: Database) {
-        let [org, other] = three_months(&db.store).await;
-        let root = db.store.root_at(org, 5).await.unwrap();
-        let all = listed(&db.store, org, EventOrder::Ascending).await;
+        let [org, other] = three_months(&db).await;
+        let root = db.root_at(org, 5).await.unwrap();
+        let all = listed(&db, org, EventOrder::Ascending).await;
         // Ten days into March, of which the tenth is too young.
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.store.prune_months(before, pruning_event).await.unwrap();
-        let again = db.store.prune_months(before, pruning_event).await.unwrap();
-        let by_row = db.store.rows_before(before).await.unwrap();
+        let dropped = db.prune_months(before, pruning_event).await.unwrap();
+        let again = db.prune_months(before, pruning_event).await.unwrap();
+        let by_row = db.rows_before(before).await.unwrap();
 
         assert_eq!(again, 0);
         if db.is_sqlite() {
@@ -140,69 +132,59 @@ on_both! {
         assert_eq!((dropped, by_row), (2, moment("2026-03-01T00:00:00Z")));
         assert!(!exists(&db, "audit_events_2026_01").await && !exists(&db, "audit_seals_2026_02").await);
         for org in [org, other] {
-            assert_eq!(db.store.pruned_size(org).await.unwrap(), 4);
-            db.store.seal(org, leaf).await.unwrap();
+            assert_eq!(db.pruned_size(org).await.unwrap(), 4);
+            db.seal(org, leaf).await.unwrap();
             // The one of March, and one for each month that went.
-            assert_eq!(listed(&db.store, org, EventOrder::Ascending).await.len(), 3);
+            assert_eq!(listed(&db, org, EventOrder::Ascending).await.len(), 3);
         }
-        assert_eq!(listed(&db.store, org, EventOrder::Ascending).await[0], all[4]);
-        assert_eq!(db.store.find_event(org, Visibility::All, all[1]).await.unwrap(), None);
-        assert_eq!(db.store.root_at(org, 5).await.unwrap(), root);
+        assert_eq!(listed(&db, org, EventOrder::Ascending).await[0], all[4]);
+        assert_eq!(db.find_event(org, Visibility::All, all[1]).await.unwrap(), None);
+        assert_eq!(db.root_at(org, 5).await.unwrap(), root);
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_month_stays_for_a_hold_and_the_other_orgs_rows_go_one_by_one() {
-    Database::on_postgres(|db| async move {
-        let [org, held] = three_months(&db.store).await;
+on_postgres! {
+    async fn a_month_stays_for_a_hold_and_the_other_orgs_rows_go_one_by_one(db: Database) {
+        let [org, held] = three_months(&db).await;
         let laid = hold(held, 1);
-        db.store.lay_hold(&laid, &event(held, 900)).await.unwrap();
+        db.lay_hold(&laid, &event(held, 900)).await.unwrap();
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.store.prune_months(before, pruning_event).await.unwrap();
-        let limit = db.store.rows_before(before).await.unwrap();
-        let rows = db.store.prune(org, limit, |it| pruning_event(org, it)).await.unwrap();
-        let kept = db.store.prune(held, limit, |it| pruning_event(held, it)).await.unwrap();
+        let dropped = db.prune_months(before, pruning_event).await.unwrap();
+        let limit = db.rows_before(before).await.unwrap();
+        let rows = db.prune(org, limit, |it| pruning_event(org, it)).await.unwrap();
+        let kept = db.prune(held, limit, |it| pruning_event(held, it)).await.unwrap();
 
         assert_eq!(dropped, 0);
         assert_eq!(rows, Some(Pruned { first: 0, size: 4, held: false }));
         assert_eq!(kept, None);
         assert!(exists(&db, "audit_events_2026_01").await);
-        db.store.lift_hold(held, laid.id, &event(held, 901)).await.unwrap();
-        assert_eq!(db.store.prune_months(before, pruning_event).await.unwrap(), 2);
-        assert_eq!(db.store.pruned_size(held).await.unwrap(), 4);
-    })
-    .await;
-}
+        db.lift_hold(held, laid.id, &event(held, 901)).await.unwrap();
+        assert_eq!(db.prune_months(before, pruning_event).await.unwrap(), 2);
+        assert_eq!(db.pruned_size(held).await.unwrap(), 4);
+    }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_month_with_an_event_that_has_no_place_or_is_too_young_stays() {
-    Database::on_postgres(|db| async move {
-        let [org, _] = three_months(&db.store).await;
+    async fn a_month_with_an_event_that_has_no_place_or_is_too_young_stays(db: Database) {
+        let [org, _] = three_months(&db).await;
         // Of January by its id, recorded in the middle of February.
-        let young =
-            db.store.prune_months(moment("2026-02-01T00:00:00Z"), pruning_event).await.unwrap();
+        let young = db.prune_months(moment("2026-02-01T00:00:00Z"), pruning_event).await.unwrap();
         let late = id_at(moment("2026-01-20T00:00:00Z"), 777);
-        let (writer, _tasks) = given::writer(&db.store);
+        let (writer, _tasks) = writer(&db);
         writer.append(NewEvent { id: late, ..event(org, 777) }, soon()).await.unwrap();
 
         let unsealed =
-            db.store.prune_months(moment("2026-02-05T00:00:00Z"), pruning_event).await.unwrap();
+            db.prune_months(moment("2026-02-05T00:00:00Z"), pruning_event).await.unwrap();
 
         assert_eq!((young, unsealed), (0, 0));
-        let found = db.store.find_event(org, Visibility::All, late).await.unwrap();
+        let found = db.find_event(org, Visibility::All, late).await.unwrap();
         assert!(found.is_some());
-        assert_eq!(db.store.pruned_size(org).await.unwrap(), 0);
-    })
-    .await;
-}
+        assert_eq!(db.pruned_size(org).await.unwrap(), 0);
+    }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_came_before_its_month_was_made_lies_in_it_afterwards() {
-    Database::on_postgres(|db| async move {
-        let org = given::org(&db.store, 1).await;
-        append_at(&db.store, org, moment(FEBRUARY), 1).await;
-        db.store.seal(org, leaf).await.unwrap();
+    async fn what_came_before_its_month_was_made_lies_in_it_afterwards(db: Database) {
+        let org = org(&db, 1).await;
+        append_at(&db, org, moment(FEBRUARY), 1).await;
+        db.seal(org, leaf).await.unwrap();
         let before = places(&db).await;
 
         let mut nodes = JoinSet::new();
@@ -216,6 +198,5 @@ async fn what_came_before_its_month_was_made_lies_in_it_afterwards() {
         assert_eq!(places(&db).await, [month("2026_02")]);
         assert!(exists(&db, "audit_seals_2026_05").await);
         assert!(!exists(&db, "audit_seals_2026_06").await);
-    })
-    .await;
+    }
 }

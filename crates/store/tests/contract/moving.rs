@@ -1,29 +1,17 @@
 //! Moving everything from SQLite into PostgreSQL: all of it, or nothing.
 
-use portcullis_core::{
-    approval::{Approval, Status},
-    id::OrgId,
-};
-use portcullis_store::{MovingError, ProviderOwner, SealedSecret, Store, StoreError};
-
-use crate::{
-    database::Database,
-    given::{
-        self, NOW, append_all, approval, approved_intent, event, hash, intent, keyed_intent, leaf,
-        soon, token, whole_log, writer,
-    },
-    providers::provider,
-};
+use crate::prelude::*;
+use crate::providers::provider;
 
 /// An installation that was used: two logs, one of them with events that are not sealed, a call
 /// under way, tokens that come from others.
 async fn use_it(store: &Store) -> OrgId {
-    let orgs = [given::org(store, 1).await, given::org(store, 2).await];
+    let orgs = orgs(store).await;
     for (org, n) in orgs.into_iter().zip(1..) {
-        let user = given::user(store, org, n).await;
+        let user = user(store, org, n).await;
         store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
         let mut child = token(org, user, n + 10);
-        child.parent_id = Some(given::token_id(n));
+        child.parent_id = Some(token_id(n));
         store.insert_token(&child, &hash(n + 10)).await.unwrap();
         store.upsert_provider(&provider(org, ProviderOwner::Org, "github", n), NOW).await.unwrap();
         append_all(store, (0..300).map(|i| event(org, n * 1000 + i)).collect()).await;
@@ -35,7 +23,7 @@ async fn use_it(store: &Store) -> OrgId {
     writer.intent(intent(orgs[1], 2501), soon()).await.unwrap();
     let approved =
         Approval { status: Status::Approved, uses_left: 2, ..approval(orgs[1], 1, "call") };
-    assert!(given::change(&writer, &approved, None, 2502).await);
+    assert!(change(&writer, &approved, None, 2502).await);
     writer.intent(approved_intent(orgs[1], 2503, &[(1, "call")]), soon()).await.unwrap();
     let secret = SealedSecret {
         org_id: String::new(),
@@ -76,18 +64,18 @@ async fn everything_is_there_afterwards_and_goes_on() {
         assert_eq!((first.org_id, first.size, first.root), (org, 300, root));
         assert_eq!(whole_log(&target, org).await, log);
         let found = target.find_token_by_hash(&hash(11)).await.unwrap().unwrap();
-        assert_eq!(found.token.parent_id, Some(given::token_id(1)));
+        assert_eq!(found.token.parent_id, Some(token_id(1)));
         let secret = target.find_secret("", "client", "c", "f").await.unwrap().unwrap();
         assert_eq!(secret.sealed, [0, 255, 10]);
         assert_eq!(target.abandoned_intents(10).await.unwrap().len(), 3);
-        let call = target.find_approval(given::id("org", 2), given::id("apr", 1)).await;
+        let call = target.find_approval(id("org", 2), id("apr", 1)).await;
         let call = call.unwrap().unwrap();
         assert_eq!((call.revision, call.approval.uses_left), (2, 1));
         append_all(&target, vec![event(org, 1600)]).await;
         target.seal(org, leaf).await.unwrap();
         assert_eq!(target.sealed_size(org).await.unwrap(), 302);
         let ids: Vec<_> = whole_log(&target, org).await[300..].iter().map(|it| it.id).collect();
-        assert_eq!(ids, [given::id("evt", 1500), given::id("evt", 1600)]);
+        assert_eq!(ids, [id("evt", 1500), id("evt", 1600)]);
         assert_eq!(target.root_at(org, 300).await.unwrap(), root);
     })
     .await;
@@ -102,7 +90,7 @@ async fn a_source_in_use_a_full_target_and_another_schema_are_refused() {
         let in_use = target.store.take_over(&file).await;
         let into_a_file = source.store.take_over(&file).await;
         source.store.close().await;
-        given::org(&target.store, 9).await;
+        org(&target.store, 9).await;
         let full = target.store.take_over(&file).await;
         target.execute("DELETE FROM audit_heads; DELETE FROM orgs").await;
         source.execute("INSERT INTO schema_migrations (version, name) VALUES (9001, 'x')").await;

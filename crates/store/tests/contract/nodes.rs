@@ -1,14 +1,6 @@
 //! The register of nodes: who has a name, who is alive, and what they are told.
 
-use std::time::Duration;
-
-use portcullis_store::{Listener, News, NodeRecord, Nodes};
-use tokio::time::timeout;
-
-use crate::{
-    database::Database,
-    given::{self, NOW, clock_at, intent, soon, writer_of},
-};
+use crate::prelude::*;
 
 /// The longest that news may take on a machine with other work.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -28,18 +20,15 @@ async fn die(db: &Database) {
     db.execute("UPDATE nodes SET ends_at = 1").await;
 }
 
-#[tokio::test]
-async fn an_sqlite_file_has_no_register() {
-    Database::on_sqlite(async |db| {
+on_sqlite! {
+    async fn an_sqlite_file_has_no_register(db: Database) {
         assert!(Nodes::of(&db.settings).is_none());
-        assert!(!db.store.has_dead_nodes().await.unwrap());
-    })
-    .await;
+        assert!(!db.has_dead_nodes().await.unwrap());
+    }
 }
 
-#[tokio::test]
-async fn a_name_is_held_by_one_process_until_its_lease_is_over() {
-    Database::on_postgres(async |db| {
+on_postgres! {
+    async fn a_name_is_held_by_one_process_until_its_lease_is_over(db: Database) {
         let nodes = Nodes::of(&db.settings).unwrap();
         let first = node("a", "a/1", "here");
         let second = node("a", "a/2", "there");
@@ -52,24 +41,16 @@ async fn a_name_is_held_by_one_process_until_its_lease_is_over() {
         assert!(!nodes.hold(&first).await.unwrap());
         die(&db).await;
         assert!(nodes.hold(&first).await.unwrap());
-    })
-    .await;
-}
+    }
 
-#[tokio::test]
-async fn the_next_process_in_the_same_place_need_not_wait() {
-    Database::on_postgres(async |db| {
+    async fn the_next_process_in_the_same_place_need_not_wait(db: Database) {
         let nodes = Nodes::of(&db.settings).unwrap();
         assert!(nodes.hold(&node("a", "a/1", "here")).await.unwrap());
 
         assert!(nodes.hold(&node("a", "a/2", "here")).await.unwrap());
-    })
-    .await;
-}
+    }
 
-#[tokio::test]
-async fn the_living_see_each_other_and_not_the_dead() {
-    Database::on_postgres(async |db| {
+    async fn the_living_see_each_other_and_not_the_dead(db: Database) {
         let nodes = Nodes::of(&db.settings).unwrap();
         let a = node("a", "a/1", "1");
         let b = node("b", "b/1", "2");
@@ -84,50 +65,43 @@ async fn the_living_see_each_other_and_not_the_dead() {
 
         assert_eq!(others.iter().map(|it| it.name.as_str()).collect::<Vec<_>>(), ["b"]);
         assert_eq!(others[0].policy_set.as_deref(), Some("sha256:1"));
-        assert!(db.store.has_dead_nodes().await.unwrap());
-        assert_eq!(db.store.forget_nodes().await.unwrap(), 1);
-        assert!(!db.store.has_dead_nodes().await.unwrap());
-    })
-    .await;
-}
+        assert!(db.has_dead_nodes().await.unwrap());
+        assert_eq!(db.forget_nodes().await.unwrap(), 1);
+        assert!(!db.has_dead_nodes().await.unwrap());
+    }
 
-#[tokio::test]
-async fn what_a_living_node_has_open_is_nobody_elses() {
-    Database::on_postgres(async |db| {
+    async fn what_a_living_node_has_open_is_nobody_elses(db: Database) {
         let nodes = Nodes::of(&db.settings).unwrap();
-        let org = given::org(&db.store, 1).await;
-        let (writer, _tasks) = writer_of(&db.store, "a/1", clock_at(NOW));
+        let org = org(&db, 1).await;
+        let (writer, _tasks) = writer_of(&db, "a/1", clock_at(NOW));
         nodes.hold(&node("a", "a/1", "1")).await.unwrap();
         writer.intent(intent(org, 1), soon()).await.unwrap();
 
-        assert!(db.store.abandoned_intents(10).await.unwrap().is_empty());
+        assert!(db.abandoned_intents(10).await.unwrap().is_empty());
         die(&db).await;
 
-        let open = db.store.abandoned_intents(10).await.unwrap();
+        let open = db.abandoned_intents(10).await.unwrap();
         assert_eq!(open.len(), 1);
-        assert_eq!(db.store.forget_nodes().await.unwrap(), 0, "it left something open");
-        db.store.drop_intent(org, open[0].id).await.unwrap();
-        assert_eq!(db.store.forget_nodes().await.unwrap(), 1);
-    })
-    .await;
+        assert_eq!(db.forget_nodes().await.unwrap(), 0, "it left something open");
+        db.drop_intent(org, open[0].id).await.unwrap();
+        assert_eq!(db.forget_nodes().await.unwrap(), 1);
+    }
 }
 
 async fn next_news(listener: &mut Listener) -> News {
     timeout(PATIENCE, listener.next()).await.expect("news").unwrap()
 }
 
-#[tokio::test]
-async fn a_change_is_heard_by_those_who_listen() {
-    Database::on_postgres(async |db| {
-        let one = given::org(&db.store, 1).await;
-        let two = given::org(&db.store, 2).await;
-        let user = given::user(&db.store, one, 1).await;
-        let token = given::token(one, user, 1);
-        db.store.insert_token(&token, &given::hash(1)).await.unwrap();
+on_postgres! {
+    async fn a_change_is_heard_by_those_who_listen(db: Database) {
+        let [one, two] = orgs(&db).await;
+        let user = user(&db, one, 1).await;
+        let token = token(one, user, 1);
+        db.insert_token(&token, &hash(1)).await.unwrap();
         let nodes = Nodes::of(&db.settings).unwrap();
         let mut listeners = [nodes.listen().await.unwrap(), nodes.listen().await.unwrap()];
 
-        db.store.touch_tokens(&[(token.id, NOW)]).await.unwrap();
+        db.touch_tokens(&[(token.id, NOW)]).await.unwrap();
         db.execute("UPDATE tokens SET revoked_at = 1").await;
         for listener in &mut listeners {
             assert_eq!(next_news(listener).await, News::Org(one), "a use is no news");
@@ -139,13 +113,9 @@ async fn a_change_is_heard_by_those_who_listen() {
             assert_eq!(next_news(listener).await, News::Org(two));
             assert_eq!(next_news(listener).await, News::Pins);
         }
-    })
-    .await;
-}
+    }
 
-#[tokio::test]
-async fn a_wire_that_breaks_says_so() {
-    Database::on_postgres(async |db| {
+    async fn a_wire_that_breaks_says_so(db: Database) {
         let nodes = Nodes::of(&db.settings).unwrap();
         let mut listener = nodes.listen().await.unwrap();
 
@@ -157,6 +127,5 @@ async fn a_wire_that_breaks_says_so() {
 
         let ended = timeout(PATIENCE, listener.next()).await.expect("an end");
         assert!(ended.is_err(), "{ended:?}");
-    })
-    .await;
+    }
 }

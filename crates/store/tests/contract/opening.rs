@@ -1,23 +1,17 @@
 //! Opening a database: durability, schema versions, two processes on one file.
 
-use portcullis_store::{DatabaseSettings, DatabaseUrl, Store, StoreError, Sync};
-use tokio::task::JoinSet;
-
-use crate::{
-    database::{Database, on_both},
-    given,
-};
+use crate::prelude::*;
 
 on_both! {
     async fn a_commit_survives_a_power_loss_unless_told_otherwise(db: Database) {
-        let found = db.store.durability().await.unwrap();
+        let found = db.durability().await.unwrap();
 
         // The PostgreSQL of the tests may be one that does not wait for its disk; then it says so.
         let relaxed = found.engine == "postgres" && !found.survives_power_loss();
         assert!(found.survives_power_loss() || relaxed, "{found:?}");
         assert!(found.synchronous != "off" || relaxed, "{found:?}");
         assert_eq!(found.journal, "wal");
-        db.store.ping().await.unwrap();
+        db.ping().await.unwrap();
     }
 
     async fn a_newer_schema_is_refused_and_named(db: Database) {
@@ -43,7 +37,7 @@ on_both! {
     }
 
     async fn a_database_of_an_older_build_is_refused_and_stays_as_it_is(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let others = [
             ("UPDATE schema_migrations SET name = 'x' || name", "UPDATE schema_migrations SET name = substr(name, 2)"),
             ("UPDATE schema_migrations SET version = 2", "UPDATE schema_migrations SET version = 1"),
@@ -71,8 +65,8 @@ on_both! {
     }
 
     async fn what_was_stored_is_there_after_opening_again(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        db.store.close().await;
+        let org = org(&db, 1).await;
+        db.close().await;
 
         let again = Store::open(&db.settings).await.unwrap();
 
@@ -80,21 +74,21 @@ on_both! {
     }
 
     async fn two_who_open_at_once_write_side_by_side(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let mut writers = JoinSet::new();
         for handle in 0..2 {
             let settings = db.settings.clone();
             writers.spawn(async move {
                 let store = Store::open(&settings).await.unwrap();
                 for n in 0..100 {
-                    given::user(&store, org, handle * 1000 + n).await;
+                    user(&store, org, handle * 1000 + n).await;
                 }
             });
         }
 
         writers.join_all().await;
 
-        assert_eq!(db.store.list_principals(org).await.unwrap().len(), 200);
+        assert_eq!(db.list_principals(org).await.unwrap().len(), 200);
     }
 }
 
@@ -102,7 +96,7 @@ on_both! {
 async fn a_new_file_has_pages_of_the_usual_size() {
     let folder = tempfile::TempDir::new().unwrap();
     let path = folder.path().join("portcullis.db");
-    let settings = given::settings(DatabaseUrl::sqlite(path.clone()));
+    let settings = settings(DatabaseUrl::sqlite(path.clone()));
     Store::open(&settings).await.unwrap().close().await;
 
     let head = std::fs::read(path).unwrap();
@@ -115,7 +109,7 @@ async fn a_new_file_has_pages_of_the_usual_size() {
 async fn process_crash_safety_is_synchronous_normal() {
     let folder = tempfile::TempDir::new().unwrap();
     let url = DatabaseUrl::sqlite(folder.path().join("portcullis.db"));
-    let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..given::settings(url) };
+    let settings = DatabaseSettings { sync: Sync::ProcessCrash, ..settings(url) };
 
     let found = Store::open(&settings).await.unwrap().durability().await.unwrap();
 
@@ -127,7 +121,7 @@ async fn a_folder_that_does_not_exist_is_unavailable() {
     let folder = tempfile::TempDir::new().unwrap();
     let url = DatabaseUrl::sqlite(folder.path().join("missing").join("portcullis.db"));
 
-    let refused = Store::open(&given::settings(url)).await.err();
+    let refused = Store::open(&settings(url)).await.err();
 
     assert!(matches!(refused, Some(StoreError::Unavailable(_))), "{refused:?}");
 }

@@ -1,12 +1,6 @@
 //! Accepted definition of a tool, and the one that waits.
 
-use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
-use portcullis_store::{Pin, PinVersion, Store, UpstreamDefinition};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW},
-};
+use crate::prelude::*;
 
 fn definition(tool: &str, version: &str) -> UpstreamDefinition {
     let text = format!(r#"{{"name":"{version}"}}"#);
@@ -31,7 +25,7 @@ async fn versions(store: &Store, org: Option<OrgId>) -> [String; 3] {
 
 on_both! {
     async fn the_first_definition_is_pinned_and_no_other_takes_its_place(db: Database) {
-        let store = &db.store;
+        let store = &db;
 
         store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
         store.pin_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
@@ -42,73 +36,67 @@ on_both! {
     }
 
     async fn what_waits_is_accepted_only_by_its_own_version(db: Database) {
-        let store = &db.store;
-        store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
-        store.told_of_tools(None, &[(tool(), "b".to_owned())]).await.unwrap();
-        assert_eq!(versions(store, None).await, ["a", "b", "b"]);
+        db.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        db.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
+        db.told_of_tools(None, &[(tool(), "b".to_owned())]).await.unwrap();
+        assert_eq!(versions(&db, None).await, ["a", "b", "b"]);
 
         // It changed once more between look and acceptance.
-        store.hold_tools(None, &[definition("sample:list_items", "c")], later(2)).await.unwrap();
-        assert!(!store.accept_tool(None, &tool(), "b", later(3)).await.unwrap());
-        assert_eq!(versions(store, None).await, ["a", "c", "b"]);
+        db.hold_tools(None, &[definition("sample:list_items", "c")], later(2)).await.unwrap();
+        assert!(!db.accept_tool(None, &tool(), "b", later(3)).await.unwrap());
+        assert_eq!(versions(&db, None).await, ["a", "c", "b"]);
 
-        assert!(store.accept_tool(None, &tool(), "c", later(4)).await.unwrap());
-        assert_eq!(versions(store, None).await, ["c", "-", "-"]);
-        let changes = store.pins_changed_since(later(4)).await.unwrap();
+        assert!(db.accept_tool(None, &tool(), "c", later(4)).await.unwrap());
+        assert_eq!(versions(&db, None).await, ["c", "-", "-"]);
+        let changes = db.pins_changed_since(later(4)).await.unwrap();
         assert_eq!(changes.len(), 1);
         assert_eq!(changes[0].accepted.as_deref(), Some("c"));
-        assert!(store.pins_changed_since(later(5)).await.unwrap().is_empty());
+        assert!(db.pins_changed_since(later(5)).await.unwrap().is_empty());
     }
 
     async fn an_upstream_that_takes_its_change_back_is_as_it_was(db: Database) {
-        let store = &db.store;
-        store.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
+        db.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        db.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();
 
-        store.release_tools(None, &[tool()], later(2)).await.unwrap();
-        store.hold_tools(None, &[definition("sample:list_items", "a")], later(3)).await.unwrap();
+        db.release_tools(None, &[tool()], later(2)).await.unwrap();
+        db.hold_tools(None, &[definition("sample:list_items", "a")], later(3)).await.unwrap();
 
-        assert_eq!(versions(store, None).await, ["a", "-", "-"]);
+        assert_eq!(versions(&db, None).await, ["a", "-", "-"]);
     }
 
     async fn a_tool_that_waits_from_the_beginning_has_nothing_accepted(db: Database) {
-        let store = &db.store;
-        store.hold_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
-        store.release_tools(None, &[tool()], later(1)).await.unwrap();
-        assert_eq!(versions(store, None).await, ["-", "a", "-"]);
+        db.hold_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
+        db.release_tools(None, &[tool()], later(1)).await.unwrap();
+        assert_eq!(versions(&db, None).await, ["-", "a", "-"]);
 
-        store.pin_tools(None, &[definition("sample:list_items", "b")], later(2)).await.unwrap();
-        assert_eq!(versions(store, None).await, ["b", "-", "-"]);
+        db.pin_tools(None, &[definition("sample:list_items", "b")], later(2)).await.unwrap();
+        assert_eq!(versions(&db, None).await, ["b", "-", "-"]);
     }
 
     async fn pins_of_an_org_are_its_own(db: Database) {
-        let store = &db.store;
-        let one = given::org(store, 1).await;
-        let other = given::org(store, 2).await;
+        let [one, other] = orgs(&db).await;
         for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
-            store.pin_tools(org, &[definition("sample:list_items", version)], NOW).await.unwrap();
+            db.pin_tools(org, &[definition("sample:list_items", version)], NOW).await.unwrap();
         }
         // Slugs of which one is the beginning of the other are two providers.
-        store.pin_tools(None, &[definition("sample-2:x", "d"), definition("samplf:x", "e")], NOW).await.unwrap();
+        db.pin_tools(None, &[definition("sample-2:x", "d"), definition("samplf:x", "e")], NOW).await.unwrap();
 
         for (org, version) in [(Some(one), "a"), (Some(other), "b"), (None, "c")] {
-            assert_eq!(versions(store, org).await, [version, "-", "-"]);
+            assert_eq!(versions(&db, org).await, [version, "-", "-"]);
         }
-        assert_eq!(store.pins_of(&tool()).await.unwrap().len(), 3);
-        assert_eq!(store.page_pins(None, 100).await.unwrap().len(), 5);
-        assert!(!store.accept_tool(Some(one), &tool(), "b", NOW).await.unwrap());
+        assert_eq!(db.pins_of(&tool()).await.unwrap().len(), 3);
+        assert_eq!(db.page_pins(None, 100).await.unwrap().len(), 5);
+        assert!(!db.accept_tool(Some(one), &tool(), "b", NOW).await.unwrap());
     }
 
     async fn pins_are_read_page_by_page_and_each_once(db: Database) {
-        let store = &db.store;
         let all: Vec<UpstreamDefinition> = (0..1203).map(|n| definition(&format!("sample:t{n:04}"), "a")).collect();
-        store.pin_tools(None, &all, NOW).await.unwrap();
+        db.pin_tools(None, &all, NOW).await.unwrap();
 
-        let listed = store.list_pins(None, "sample").await.unwrap();
-        let first = store.page_pins(None, 1000).await.unwrap();
+        let listed = db.list_pins(None, "sample").await.unwrap();
+        let first = db.page_pins(None, 1000).await.unwrap();
         let last = first.last().map(|pin| (&pin.tool, pin.org));
-        let rest = store.page_pins(last, 1000).await.unwrap();
+        let rest = db.page_pins(last, 1000).await.unwrap();
 
         assert_eq!((listed.pins.len(), listed.nameless), (1203, 0));
         assert_eq!((first.len(), rest.len()), (1000, 203));
@@ -117,43 +105,40 @@ on_both! {
     }
 
     async fn only_what_waits_can_be_forgotten(db: Database) {
-        let store = &db.store;
-        store.pin_tools(None, &[definition("sample:accepted", "a")], NOW).await.unwrap();
-        store.hold_tools(None, &[definition("sample:waits", "b")], NOW).await.unwrap();
+        db.pin_tools(None, &[definition("sample:accepted", "a")], NOW).await.unwrap();
+        db.hold_tools(None, &[definition("sample:waits", "b")], NOW).await.unwrap();
         let both = ["sample:accepted", "sample:waits"].map(|tool| tool.parse().unwrap());
 
-        store.forget_waiting(None, &both).await.unwrap();
+        db.forget_waiting(None, &both).await.unwrap();
 
-        let left = store.list_pins(None, "sample").await.unwrap().pins;
+        let left = db.list_pins(None, "sample").await.unwrap().pins;
         assert_eq!(left.iter().map(|pin| &pin.tool).collect::<Vec<_>>(), [&both[0]]);
-        let texts = store.definitions_of(None, &both[0]).await.unwrap();
+        let texts = db.definitions_of(None, &both[0]).await.unwrap();
         assert_eq!(texts.accepted.as_deref(), Some(r#"{"name":"a"}"#));
     }
 
     async fn a_surplus_is_noted_until_there_is_none(db: Database) {
-        let store = &db.store;
-        let org = Some(given::org(store, 1).await);
+        let org = Some(org(&db, 1).await);
         for (org, tools) in [(None, 7), (org, 3), (org, 4)] {
-            store.note_surplus(org, "sample", tools, NOW).await.unwrap();
+            db.note_surplus(org, "sample", tools, NOW).await.unwrap();
         }
         let noted: Vec<_> =
-            store.surplus().await.unwrap().into_iter().map(|it| (it.org, it.tools)).collect();
+            db.surplus().await.unwrap().into_iter().map(|it| (it.org, it.tools)).collect();
         assert_eq!(noted, [(None, 7), (org, 4)]);
 
-        store.note_surplus(None, "sample", 0, NOW).await.unwrap();
+        db.note_surplus(None, "sample", 0, NOW).await.unwrap();
 
-        assert_eq!(store.surplus().await.unwrap().len(), 1);
+        assert_eq!(db.surplus().await.unwrap().len(), 1);
     }
 
     async fn an_org_sees_what_waits_of_its_own_and_of_shared_providers(db: Database) {
-        let store = &db.store;
-        let [ours, theirs] = [given::org(store, 1).await, given::org(store, 2).await];
+        let [ours, theirs] = orgs(&db).await;
         for (org, tool) in
             [(None, "s:a"), (None, "s:b"), (Some(ours), "s:a"), (Some(ours), "t:c"), (Some(theirs), "s:a")]
         {
-            store.pin_tools(org, &[definition(tool, "1")], NOW).await.unwrap();
+            db.pin_tools(org, &[definition(tool, "1")], NOW).await.unwrap();
             if tool != "s:b" {
-                store.hold_tools(org, &[definition(tool, "2")], NOW).await.unwrap();
+                db.hold_tools(org, &[definition(tool, "2")], NOW).await.unwrap();
             }
         }
         let wanted: Vec<(Option<OrgId>, ToolId)> =
@@ -165,7 +150,7 @@ on_both! {
         let mut after = None::<Pin>;
         loop {
             let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
-            let page = store.page_waiting(ours, beyond, 1).await.unwrap();
+            let page = db.page_waiting(ours, beyond, 1).await.unwrap();
             let Some(pin) = page.into_iter().next() else { break };
             seen.push((pin.org, pin.tool.clone()));
             after = Some(pin);

@@ -1,16 +1,10 @@
 //! Connections and the ids they keep.
 
-use portcullis_core::id::OrgId;
-use portcullis_store::{NewProvider, ProviderOwner, ProviderStatus};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW},
-};
+use crate::prelude::*;
 
 pub(crate) fn provider(org_id: OrgId, owner: ProviderOwner, slug: &str, n: u32) -> NewProvider {
     NewProvider {
-        id: given::id("prv", n),
+        id: id("prv", n),
         org_id,
         owner,
         slug: slug.parse().unwrap(),
@@ -21,16 +15,16 @@ pub(crate) fn provider(org_id: OrgId, owner: ProviderOwner, slug: &str, n: u32) 
 
 on_both! {
     async fn a_provider_keeps_its_id_for_ever(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         let first = provider(org, ProviderOwner::Org, "github", 1);
         let again = provider(org, ProviderOwner::Org, "github", 2);
         let other = provider(org, ProviderOwner::Principal(user), "github", 3);
         let later = NOW.plus_seconds(60);
 
-        let created = db.store.upsert_provider(&first, NOW).await.unwrap();
-        let same = db.store.upsert_provider(&first, later).await.unwrap();
-        let renamed = db.store.upsert_provider(&again, later).await.unwrap();
-        let own = db.store.upsert_provider(&other, later).await.unwrap();
+        let created = db.upsert_provider(&first, NOW).await.unwrap();
+        let same = db.upsert_provider(&first, later).await.unwrap();
+        let renamed = db.upsert_provider(&again, later).await.unwrap();
+        let own = db.upsert_provider(&other, later).await.unwrap();
 
         assert_eq!(same, created);
         assert_eq!(created.status, ProviderStatus::Pending);
@@ -41,30 +35,30 @@ on_both! {
     }
 
     async fn a_provider_is_known_as_it_was_added_last(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         let first = provider(org, ProviderOwner::Org, "github", 1);
         let renamed = provider(org, ProviderOwner::Org, "github", 2);
-        let elsewhere = provider(given::org(&db.store, 2).await, ProviderOwner::Org, "github", 3);
+        let elsewhere = provider(given::org(&db, 2).await, ProviderOwner::Org, "github", 3);
 
-        assert!(!db.store.has_provider(&first).await.unwrap());
-        db.store.upsert_provider(&first, NOW).await.unwrap();
-        assert!(db.store.has_provider(&first).await.unwrap());
-        assert!(!db.store.has_provider(&renamed).await.unwrap());
-        assert!(!db.store.has_provider(&elsewhere).await.unwrap());
+        assert!(!db.has_provider(&first).await.unwrap());
+        db.upsert_provider(&first, NOW).await.unwrap();
+        assert!(db.has_provider(&first).await.unwrap());
+        assert!(!db.has_provider(&renamed).await.unwrap());
+        assert!(!db.has_provider(&elsewhere).await.unwrap());
 
-        db.store.upsert_provider(&renamed, NOW).await.unwrap();
-        assert!(!db.store.has_provider(&first).await.unwrap());
-        assert!(db.store.has_provider(&renamed).await.unwrap());
+        db.upsert_provider(&renamed, NOW).await.unwrap();
+        assert!(!db.has_provider(&first).await.unwrap());
+        assert!(db.has_provider(&renamed).await.unwrap());
     }
 
     async fn providers_are_listed_by_slug(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         for (n, slug) in (1..).zip(["b", "a-c", "ab"]) {
             let new = provider(org, ProviderOwner::Org, slug, n);
-            db.store.upsert_provider(&new, NOW).await.unwrap();
+            db.upsert_provider(&new, NOW).await.unwrap();
         }
 
-        let listed = db.store.list_providers(org).await.unwrap();
+        let listed = db.list_providers(org).await.unwrap();
 
         let slugs: Vec<_> = listed.iter().map(|provider| provider.slug.as_str()).collect();
         assert_eq!(slugs, ["a-c", "ab", "b"]);

@@ -1,19 +1,6 @@
 //! Pruning, holds, and the proofs that stay valid.
 
-use portcullis_core::{
-    clock::Timestamp,
-    id::{EventId, OrgId, PrincipalId},
-};
-use portcullis_store::{
-    Erased, EventFilter, EventOrder, Hold, HoldLaid, NewEvent, Pruned, Selection, Store,
-    TextColumn, Visibility,
-};
-use tokio::task::JoinSet;
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, event},
-};
+use crate::prelude::*;
 
 /// The `n`th event of a principal, with what can be erased and with a payload.
 fn whole(org: OrgId, n: u32, actor: PrincipalId) -> NewEvent {
@@ -34,7 +21,7 @@ fn change_event(org: OrgId, n: u32) -> NewEvent {
 }
 
 async fn find(store: &Store, org: OrgId, n: u32) -> Option<(String, String, String)> {
-    let id: EventId = given::id("evt", n);
+    let id: EventId = id("evt", n);
     let found = store.find_event(org, Visibility::All, id).await.unwrap()?;
     Some((found.core, found.detached.unwrap(), found.salts.unwrap()))
 }
@@ -45,7 +32,7 @@ fn names(members: &[&str]) -> Vec<String> {
 
 pub(crate) fn hold(org_id: OrgId, n: u32) -> Hold {
     Hold {
-        id: given::id("hld", n),
+        id: id("hld", n),
         org_id,
         reason: "a lawsuit".to_owned(),
         actor_id: None,
@@ -65,49 +52,48 @@ async fn listed(store: &Store, org: OrgId, order: EventOrder) -> Vec<i64> {
 
 on_both! {
     async fn what_is_erased_is_gone_with_its_salt_and_the_record_stays(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        let bob = given::id("usr", 2);
-        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
-        let before = find(&db.store, org, 1).await.unwrap();
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        let bob = id("usr", 2);
+        append_all(&db, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
+        let before = find(&db, org, 1).await.unwrap();
         let selection = Selection { actor: Some(ann), ..Selection::default() };
 
         let members = names(&["actor_name", "output"]);
         let erased =
-            db.store.erase(org, &selection, &members, 0, |_| change_event(org, 9)).await.unwrap();
+            db.erase(org, &selection, &members, 0, |_| change_event(org, 9)).await.unwrap();
 
         assert_eq!(erased, Erased { erased: 1, held: 0, next: None });
-        let (core, detached, salts) = find(&db.store, org, 1).await.unwrap();
+        let (core, detached, salts) = find(&db, org, 1).await.unwrap();
         assert_eq!(core, before.0);
         assert_eq!(detached, r#"{"actor_name":null,"input":{"n":1.10},"output":null}"#);
         assert_eq!(salts, r#"{"input":"s2"}"#);
-        assert_eq!(find(&db.store, org, 2).await.unwrap().1, before.1);
-        assert!(db.store.find_event(org, Visibility::All, given::id("evt", 9)).await.unwrap().is_some());
-        let again = db.store.erase(org, &selection, &members, 0, |_| change_event(org, 10)).await.unwrap();
+        assert_eq!(find(&db, org, 2).await.unwrap().1, before.1);
+        assert!(db.find_event(org, Visibility::All, id("evt", 9)).await.unwrap().is_some());
+        let again = db.erase(org, &selection, &members, 0, |_| change_event(org, 10)).await.unwrap();
         assert_eq!(again, Erased::default());
-        assert!(db.store.find_event(org, Visibility::All, given::id("evt", 10)).await.unwrap().is_none());
+        assert!(db.find_event(org, Visibility::All, id("evt", 10)).await.unwrap().is_none());
     }
 
     async fn nothing_of_another_org_is_erased(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let other = given::org(&db.store, 2).await;
-        given::append_all(&db.store, vec![whole(other, 1, given::id("usr", 1))]).await;
+        let [org, other] = orgs(&db).await;
+        append_all(&db, vec![whole(other, 1, id("usr", 1))]).await;
 
         let all = Selection::default();
-        let erased = db.store.erase(org, &all, &names(&["input"]), 0, |_| change_event(org, 9)).await.unwrap();
+        let erased = db.erase(org, &all, &names(&["input"]), 0, |_| change_event(org, 9)).await.unwrap();
 
         assert_eq!(erased, Erased::default());
     }
 
     async fn events_are_erased_by_id_and_by_time(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, ann)]).await;
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        append_all(&db, vec![whole(org, 1, ann), whole(org, 2, ann)]).await;
         let erase = async |selection: Selection, n| {
             let members = names(&["actor_name"]);
-            db.store.erase(org, &selection, &members, 0, |_| change_event(org, n)).await.unwrap().erased
+            db.erase(org, &selection, &members, 0, |_| change_event(org, n)).await.unwrap().erased
         };
-        let one = Selection { event: Some(given::id("evt", 2)), ..Selection::default() };
+        let one = Selection { event: Some(id("evt", 2)), ..Selection::default() };
         let earlier = Selection { to: Some(NOW), ..Selection::default() };
         let since = Selection { from: Some(NOW), ..Selection::default() };
 
@@ -117,8 +103,7 @@ on_both! {
     }
 
     async fn an_org_has_no_more_holds_than_it_may_however_many_are_laid_at_once(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let other = given::org(&db.store, 2).await;
+        let [org, other] = orgs(&db).await;
         let add = async |first: u32, last: u32, lifted: &str| {
             db.execute_text(format!(
                 "INSERT INTO audit_holds (id, org_id, reason, created_at, released_at) \
@@ -127,116 +112,114 @@ on_both! {
             )).await;
         };
         let lay = async |numbers: std::ops::Range<u32>| {
-            let mut laying = JoinSet::new();
-            for n in numbers {
+            let laid = at_once(numbers, |n| {
                 let store = db.store.clone();
-                laying.spawn(async move { store.lay_hold(&hold(org, n), &change_event(org, n)).await.unwrap() });
-            }
-            let laid = laying.join_all().await;
+                async move { store.lay_hold(&hold(org, n), &change_event(org, n)).await.unwrap() }
+            })
+            .await;
             laid.into_iter().filter(|laid| *laid == HoldLaid::Done).count()
         };
 
         add(1, 97, "NULL").await;
         assert_eq!(lay(200..210).await, 3);
-        assert_eq!(db.store.lay_hold(&hold(other, 300), &change_event(other, 300)).await, Ok(HoldLaid::Done));
+        assert_eq!(db.lay_hold(&hold(other, 300), &change_event(other, 300)).await, Ok(HoldLaid::Done));
         db.execute_text(format!("UPDATE audit_holds SET released_at = 1 WHERE org_id = '{org}'")).await;
         add(98, 996, "1").await;
         assert_eq!(lay(210..220).await, 10);
-        assert_eq!(db.store.list_holds(org, None, 2_000).await.unwrap().len(), 10 + 900);
+        assert_eq!(db.list_holds(org, None, 2_000).await.unwrap().len(), 10 + 900);
     }
 
     // What a hold keeps is passed over, and what is read again is looked at again.
     async fn payloads_behind_many_that_are_held_are_let_go(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        let bob = given::id("usr", 2);
-        given::append_all(&db.store, (0..600).map(|n| whole(org, n, ann)).collect()).await;
-        given::append_all(&db.store, vec![whole(org, 600, bob)]).await;
-        db.store.seal(org, given::leaf).await.unwrap();
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        let bob = id("usr", 2);
+        append_all(&db, (0..600).map(|n| whole(org, n, ann)).collect()).await;
+        append_all(&db, vec![whole(org, 600, bob)]).await;
+        db.seal(org, leaf).await.unwrap();
         let held = Hold { actor_id: Some(ann), ..hold(org, 1) };
-        db.store.lay_hold(&held, &change_event(org, 700)).await.unwrap();
+        db.lay_hold(&held, &change_event(org, 700)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
-        let gone = db.store.let_payloads_go(org, later, |_| change_event(org, 701)).await.unwrap();
-        let more = db.store.let_payloads_go(org, later, |_| change_event(org, 702)).await.unwrap();
+        let gone = db.let_payloads_go(org, later, |_| change_event(org, 701)).await.unwrap();
+        let more = db.let_payloads_go(org, later, |_| change_event(org, 702)).await.unwrap();
 
         assert_eq!((gone, more), (1, 0));
-        assert!(find(&db.store, org, 600).await.unwrap().1.contains(r#""input":null"#));
-        assert!(!find(&db.store, org, 0).await.unwrap().1.contains(r#""input":null"#));
+        assert!(find(&db, org, 600).await.unwrap().1.contains(r#""input":null"#));
+        assert!(!find(&db, org, 0).await.unwrap().1.contains(r#""input":null"#));
     }
 
     async fn a_hold_beats_an_erasure_until_it_is_lifted(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        let bob = given::id("usr", 2);
-        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        let bob = id("usr", 2);
+        append_all(&db, vec![whole(org, 1, ann), whole(org, 2, bob)]).await;
         let laid = Hold { actor_id: Some(ann), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
+        db.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let elsewhen = Hold { to: Some(NOW), ..hold(org, 2) };
-        db.store.lay_hold(&elsewhen, &change_event(org, 11)).await.unwrap();
+        db.lay_hold(&elsewhen, &change_event(org, 11)).await.unwrap();
         let members = names(&["actor_name"]);
         let all = Selection::default();
 
-        let held = db.store.erase(org, &all, &members, 0, |_| change_event(org, 12)).await.unwrap();
+        let held = db.erase(org, &all, &members, 0, |_| change_event(org, 12)).await.unwrap();
 
         assert_eq!(held, Erased { erased: 1, held: 1, next: None });
-        assert_eq!(db.store.list_holds(org, None, 10).await.unwrap(), [laid, elsewhen]);
-        let other = given::org(&db.store, 2).await;
+        assert_eq!(db.list_holds(org, None, 10).await.unwrap(), [laid, elsewhen]);
+        let other = given::org(&db, 2).await;
         let lift = async |org, n| {
-            db.store.lift_hold(org, given::id("hld", 1), &change_event(org, n)).await.unwrap()
+            db.lift_hold(org, id("hld", 1), &change_event(org, n)).await.unwrap()
         };
         assert!(!lift(other, 13).await);
         assert!(lift(org, 14).await);
         assert!(!lift(org, 15).await, "it is lifted already");
-        let free = db.store.erase(org, &all, &members, 0, |_| change_event(org, 16)).await.unwrap();
+        let free = db.erase(org, &all, &members, 0, |_| change_event(org, 16)).await.unwrap();
         assert_eq!(free, Erased { erased: 1, held: 0, next: None });
     }
 
     async fn payloads_go_before_their_events_and_commitments_stay(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        let bob = given::id("usr", 2);
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        let bob = id("usr", 2);
         let plain = NewEvent { has_payload: false, texts: event(org, 3).texts, ..whole(org, 3, ann) };
-        given::append_all(&db.store, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
+        append_all(&db, vec![whole(org, 1, ann), whole(org, 2, bob), plain]).await;
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
+        db.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
-        assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
-        assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [org]);
-        let early = db.store.let_payloads_go(org, NOW, |_| change_event(org, 11)).await.unwrap();
-        let gone = db.store.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap();
-        let again = db.store.let_payloads_go(org, later, |_| change_event(org, 13)).await.unwrap();
+        assert_eq!(db.orgs_to_prune(NOW, NOW).await.unwrap(), []);
+        assert_eq!(db.orgs_to_prune(later, NOW).await.unwrap(), [org]);
+        let early = db.let_payloads_go(org, NOW, |_| change_event(org, 11)).await.unwrap();
+        let gone = db.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap();
+        let again = db.let_payloads_go(org, later, |_| change_event(org, 13)).await.unwrap();
 
         assert_eq!((early, gone, again), (0, 1, 0));
-        let (_, detached, salts) = find(&db.store, org, 1).await.unwrap();
+        let (_, detached, salts) = find(&db, org, 1).await.unwrap();
         assert_eq!(detached, r#"{"actor_name":"ann","input":null,"output":null}"#);
         assert_eq!(salts, r#"{"actor_name":"s1","output":"s3"}"#);
-        assert!(find(&db.store, org, 2).await.unwrap().1.contains("1.10"), "a hold keeps it");
-        db.store.lift_hold(org, laid.id, &change_event(org, 14)).await.unwrap();
-        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 15)).await.unwrap(), 1);
+        assert!(find(&db, org, 2).await.unwrap().1.contains("1.10"), "a hold keeps it");
+        db.lift_hold(org, laid.id, &change_event(org, 14)).await.unwrap();
+        assert_eq!(db.let_payloads_go(org, later, |_| change_event(org, 15)).await.unwrap(), 1);
     }
 
     async fn payloads_go_whether_their_events_have_a_place_or_wait_for_one(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let other = given::org(&db.store, 2).await;
-        let ann = given::id("usr", 1);
-        given::append_all(&db.store, (0..3).map(|n| whole(org, n, ann)).collect()).await;
-        db.store.seal(org, given::leaf).await.unwrap();
-        given::append_all(&db.store, vec![whole(org, 3, ann), whole(other, 4, ann)]).await;
-        db.store.seal(other, given::leaf).await.unwrap();
+        let [org, other] = orgs(&db).await;
+        let ann = id("usr", 1);
+        append_all(&db, (0..3).map(|n| whole(org, n, ann)).collect()).await;
+        db.seal(org, leaf).await.unwrap();
+        append_all(&db, vec![whole(org, 3, ann), whole(other, 4, ann)]).await;
+        db.seal(other, leaf).await.unwrap();
         let later = NOW.plus_seconds(1);
 
-        assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
-        assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [org, other]);
-        assert_eq!(db.store.let_payloads_go(org, NOW, |_| change_event(org, 10)).await.unwrap(), 0);
-        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 11)).await.unwrap(), 4);
-        assert_eq!(db.store.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap(), 0);
-        assert_eq!(db.store.orgs_to_prune(later, NOW).await.unwrap(), [other]);
+        assert_eq!(db.orgs_to_prune(NOW, NOW).await.unwrap(), []);
+        assert_eq!(db.orgs_to_prune(later, NOW).await.unwrap(), [org, other]);
+        assert_eq!(db.let_payloads_go(org, NOW, |_| change_event(org, 10)).await.unwrap(), 0);
+        assert_eq!(db.let_payloads_go(org, later, |_| change_event(org, 11)).await.unwrap(), 4);
+        assert_eq!(db.let_payloads_go(org, later, |_| change_event(org, 12)).await.unwrap(), 0);
+        assert_eq!(db.orgs_to_prune(later, NOW).await.unwrap(), [other]);
 
-        db.store.seal(org, given::leaf).await.unwrap();
+        db.seal(org, leaf).await.unwrap();
         for n in 0..4 {
-            assert!(find(&db.store, org, n).await.unwrap().1.contains(r#""input":null"#));
+            assert!(find(&db, org, n).await.unwrap().1.contains(r#""input":null"#));
         }
         if db.is_sqlite() {
             db.execute("CREATE TABLE one_is_left (kinds INTEGER CHECK (kinds = 1))").await;
@@ -249,16 +232,15 @@ on_both! {
 
     // In portions that go on behind the last event, through what is sealed into what is not.
     async fn an_erasure_goes_through_the_log_once(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let other = given::org(&db.store, 2).await;
-        let ann = given::id("usr", 1);
+        let [org, other] = orgs(&db).await;
+        let ann = id("usr", 1);
         for first in [0, 700] {
             let events = (first..first + 700).map(|n| {
                 if n % 7 == 0 { whole(other, n, ann) } else { whole(org, n, ann) }
             });
-            given::append_all(&db.store, events.collect()).await;
+            append_all(&db, events.collect()).await;
             if first == 0 {
-                db.store.seal(org, given::leaf).await.unwrap();
+                db.seal(org, leaf).await.unwrap();
             }
         }
 
@@ -268,20 +250,19 @@ on_both! {
             let members = names(&["actor_name"]);
             let whole = Selection::default();
             let n = 5_000 + u32::try_from(erased.len()).unwrap();
-            let step = db.store.erase(org, &whole, &members, from, |_| change_event(org, n)).await.unwrap();
+            let step = db.erase(org, &whole, &members, from, |_| change_event(org, n)).await.unwrap();
             erased.push(step.erased);
             after = step.next;
         }
 
         assert_eq!(erased, [500, 500, 200]);
-        assert_eq!(find(&db.store, org, 1399).await.unwrap().1.matches("null").count(), 2);
-        assert!(find(&db.store, other, 7).await.unwrap().1.contains("ann"));
+        assert_eq!(find(&db, org, 1399).await.unwrap().1.matches("null").count(), 2);
+        assert!(find(&db, other, 7).await.unwrap().1.contains("ann"));
     }
 
     async fn a_log_is_pruned_from_its_beginning_and_goes_on_without_a_gap(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let other = given::org(&db.store, 2).await;
-        let ann = given::id("usr", 1);
+        let [org, other] = orgs(&db).await;
+        let ann = id("usr", 1);
         let denied = |event| NewEvent {
             kind: "policy.changed".into(),
             decision: Some("deny".into()),
@@ -290,32 +271,32 @@ on_both! {
             ..event
         };
         let events = (0..10).map(|n| denied(whole(org, n, ann)));
-        given::append_all(&db.store, events.collect()).await;
-        given::append_all(&db.store, vec![whole(other, 20, ann)]).await;
-        db.store.seal(org, given::leaf).await.unwrap();
-        db.store.seal(other, given::leaf).await.unwrap();
+        append_all(&db, events.collect()).await;
+        append_all(&db, vec![whole(other, 20, ann)]).await;
+        db.seal(org, leaf).await.unwrap();
+        db.seal(other, leaf).await.unwrap();
         let late = Hold { from: Some(NOW.plus_seconds(1)), ..hold(org, 1) };
-        db.store.lay_hold(&late, &change_event(org, 30)).await.unwrap();
-        db.store.seal(org, given::leaf).await.unwrap();
+        db.lay_hold(&late, &change_event(org, 30)).await.unwrap();
+        db.seal(org, leaf).await.unwrap();
 
         let later = NOW.plus_seconds(1);
-        assert_eq!(db.store.orgs_to_prune(NOW, NOW).await.unwrap(), []);
-        assert_eq!(db.store.orgs_to_prune(NOW, later).await.unwrap(), [org, other]);
-        let young = db.store.prune(org, NOW, |_| change_event(org, 31)).await.unwrap();
-        let pruned = db.store.prune(org, NOW.plus_seconds(1), |_| change_event(org, 32)).await.unwrap();
+        assert_eq!(db.orgs_to_prune(NOW, NOW).await.unwrap(), []);
+        assert_eq!(db.orgs_to_prune(NOW, later).await.unwrap(), [org, other]);
+        let young = db.prune(org, NOW, |_| change_event(org, 31)).await.unwrap();
+        let pruned = db.prune(org, NOW.plus_seconds(1), |_| change_event(org, 32)).await.unwrap();
 
         assert_eq!(young, None);
         assert_eq!(pruned, Some(Pruned { first: 0, size: 11, held: false }));
-        assert_eq!(db.store.pruned_size(org).await.unwrap(), 11);
-        assert_eq!(db.store.orgs_to_prune(NOW, later).await.unwrap(), [other]);
-        assert_eq!(find(&db.store, org, 1).await, None);
-        assert!(find(&db.store, other, 20).await.is_some());
-        db.store.seal(org, given::leaf).await.unwrap();
-        given::append_all(&db.store, vec![event(org, 40)]).await;
-        db.store.seal(org, given::leaf).await.unwrap();
-        assert_eq!(listed(&db.store, org, EventOrder::Ascending).await, [11, 12]);
-        assert_eq!(listed(&db.store, org, EventOrder::Descending).await, [12, 11]);
-        assert_eq!(db.store.sealed_size(org).await.unwrap(), 13);
+        assert_eq!(db.pruned_size(org).await.unwrap(), 11);
+        assert_eq!(db.orgs_to_prune(NOW, later).await.unwrap(), [other]);
+        assert_eq!(find(&db, org, 1).await, None);
+        assert!(find(&db, other, 20).await.is_some());
+        db.seal(org, leaf).await.unwrap();
+        append_all(&db, vec![event(org, 40)]).await;
+        db.seal(org, leaf).await.unwrap();
+        assert_eq!(listed(&db, org, EventOrder::Ascending).await, [11, 12]);
+        assert_eq!(listed(&db, org, EventOrder::Descending).await, [12, 11]);
+        assert_eq!(db.sealed_size(org).await.unwrap(), 13);
         if db.is_sqlite() {
             db.execute("CREATE TABLE none_is_left (entries INTEGER CHECK (entries = 0))").await;
             db.execute(
@@ -328,11 +309,11 @@ on_both! {
 
     // Positions go on behind those that are gone, also after a start.
     async fn a_log_of_which_everything_was_pruned_goes_on(db: Database) {
-        let org = given::org(&db.store, 1).await;
+        let org = org(&db, 1).await;
         for round in 0..3 {
             let store = Store::open(&db.settings).await.unwrap();
-            given::append_all(&store, vec![event(org, round)]).await;
-            store.seal(org, given::leaf).await.unwrap();
+            append_all(&store, vec![event(org, round)]).await;
+            store.seal(org, leaf).await.unwrap();
             let later = NOW.plus_seconds(1);
             let pruned = store.prune(org, later, |_| change_event(org, 10 + round)).await.unwrap();
             assert!(pruned.is_some());
@@ -342,23 +323,23 @@ on_both! {
     }
 
     async fn a_hold_stops_pruning_at_the_first_event_it_covers(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let ann = given::id("usr", 1);
-        let bob = given::id("usr", 2);
+        let org = org(&db, 1).await;
+        let ann = id("usr", 1);
+        let bob = id("usr", 2);
         for n in 0..6 {
             let actor = if n == 3 { bob } else { ann };
-            given::append_all(&db.store, vec![whole(org, n, actor)]).await;
+            append_all(&db, vec![whole(org, n, actor)]).await;
         }
-        db.store.seal(org, given::leaf).await.unwrap();
+        db.seal(org, leaf).await.unwrap();
         let laid = Hold { actor_id: Some(bob), ..hold(org, 1) };
-        db.store.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
+        db.lay_hold(&laid, &change_event(org, 10)).await.unwrap();
         let later = NOW.plus_seconds(1);
 
-        let pruned = db.store.prune(org, later, |_| change_event(org, 11)).await.unwrap();
-        let again = db.store.prune(org, later, |_| change_event(org, 12)).await.unwrap();
+        let pruned = db.prune(org, later, |_| change_event(org, 11)).await.unwrap();
+        let again = db.prune(org, later, |_| change_event(org, 12)).await.unwrap();
 
         assert_eq!(pruned, Some(Pruned { first: 0, size: 3, held: true }));
         assert_eq!(again, None);
-        assert!(find(&db.store, org, 3).await.is_some());
+        assert!(find(&db, org, 3).await.is_some());
     }
 }

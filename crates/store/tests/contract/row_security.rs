@@ -1,23 +1,20 @@
 //! The wall behind the statements: PostgreSQL itself keeps the rows of an org from the others.
 
-use portcullis_store::Store;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::{
-    database::{self, Database},
-    given::{self, append_all, approval, event, hash, keyed_intent, leaf, soon, token, writer},
-};
+use crate::database;
+use crate::prelude::*;
 
 /// Something in many tables for the `n`th org.
 async fn tenant(store: &Store, n: u32) -> String {
-    let org = given::org(store, n).await;
-    let user = given::user(store, org, n).await;
+    let org = org(store, n).await;
+    let user = user(store, org, n).await;
     store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
     append_all(store, vec![event(org, n)]).await;
     store.seal(org, leaf).await.unwrap();
     let (writer, _tasks) = writer(store);
     writer.intent(keyed_intent(org, n + 100, "digest"), soon()).await.unwrap();
-    assert!(given::change(&writer, &approval(org, n, "call"), None, n + 200).await);
+    assert!(change(&writer, &approval(org, n, "call"), None, n + 200).await);
     org.to_string()
 }
 
@@ -52,9 +49,8 @@ async fn orgs_in(conn: &Client, table: &str, column: &str) -> Vec<String> {
     conn.query(&all, &[]).await.unwrap().iter().map(|row| row.get(0)).collect()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn every_table_with_an_org_is_walled_also_for_its_owner() {
-    Database::on_postgres(|db| async move {
+on_postgres! {
+    async fn every_table_with_an_org_is_walled_also_for_its_owner(db: Database) {
         let conn = connect(&db).await;
 
         for (table, _) in tables(&conn).await {
@@ -68,15 +64,11 @@ async fn every_table_with_an_org_is_walled_also_for_its_owner() {
             // A partition has no policy of its own: asked directly it shows nothing.
             assert!(policy != partition, "{table}");
         }
-        assert_eq!(db.store.durability().await.unwrap().row_security, Some(true));
-    })
-    .await;
-}
+        assert_eq!(db.durability().await.unwrap().row_security, Some(true));
+    }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_statement_that_names_no_org_sees_and_touches_no_other() {
-    Database::on_postgres(|db| async move {
-        let orgs = [tenant(&db.store, 1).await, tenant(&db.store, 2).await];
+    async fn a_statement_that_names_no_org_sees_and_touches_no_other(db: Database) {
+        let orgs = [tenant(&db, 1).await, tenant(&db, 2).await];
         let conn = connect(&db).await;
         let mut filled = 0;
 
@@ -104,6 +96,5 @@ async fn a_statement_that_names_no_org_sees_and_touches_no_other() {
         let theirs = format!("UPDATE tokens SET org_id = '{}'", orgs[1]);
         let refused = run(&conn, &theirs).await.unwrap_err();
         assert!(refused.contains("row-level security"), "{refused}");
-    })
-    .await;
+    }
 }

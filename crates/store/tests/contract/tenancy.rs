@@ -1,20 +1,12 @@
 //! No function shows or changes what belongs to another org.
 
-use portcullis_core::{id::OrgId, principal::Role};
-use portcullis_store::{
-    EventFilter, EventOrder, ProviderOwner, Store, StoreError, TokenPage, Visibility,
-};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, append_all, event, hash, leaf, token},
-    providers::provider,
-};
+use crate::prelude::*;
+use crate::providers::provider;
 
 /// One of everything, all under the number `n`.
 async fn tenant(store: &Store, n: u32) -> OrgId {
-    let org = given::org(store, n).await;
-    let user = given::user(store, org, n).await;
+    let org = org(store, n).await;
+    let user = user(store, org, n).await;
     store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
     store.upsert_provider(&provider(org, ProviderOwner::Org, "github", n), NOW).await.unwrap();
     let mut done = event(org, n);
@@ -26,47 +18,45 @@ async fn tenant(store: &Store, n: u32) -> OrgId {
 
 on_both! {
     async fn nobody_finds_what_is_another_tenants(db: Database) {
-        let ours = tenant(&db.store, 1).await;
-        tenant(&db.store, 2).await;
-        let store = &db.store;
-        let user = given::id("usr", 2);
+        let ours = tenant(&db, 1).await;
+        tenant(&db, 2).await;
+        let user = id("usr", 2);
 
-        assert_eq!(store.find_principal(ours, user).await.unwrap(), None);
-        assert_eq!(store.find_principal_by_name(ours, "person 2").await.unwrap(), None);
-        assert_eq!(store.find_token(ours, given::token_id(2)).await.unwrap(), None);
-        assert_eq!(store.find_provider(ours, given::id("prv", 2)).await.unwrap(), None);
+        assert_eq!(db.find_principal(ours, user).await.unwrap(), None);
+        assert_eq!(db.find_principal_by_name(ours, "person 2").await.unwrap(), None);
+        assert_eq!(db.find_token(ours, token_id(2)).await.unwrap(), None);
+        assert_eq!(db.find_provider(ours, id("prv", 2)).await.unwrap(), None);
         for visibility in [Visibility::All, Visibility::Own(user)] {
-            let found = store.find_event(ours, visibility, given::id("evt", 2)).await.unwrap();
+            let found = db.find_event(ours, visibility, id("evt", 2)).await.unwrap();
             assert_eq!(found, None);
         }
     }
 
     async fn nobody_lists_what_is_another_tenants(db: Database) {
-        let ours = tenant(&db.store, 1).await;
-        tenant(&db.store, 2).await;
-        let store = &db.store;
+        let ours = tenant(&db, 1).await;
+        tenant(&db, 2).await;
         let page = TokenPage { principal_id: None, after: None, limit: 10 };
-        let theirs = TokenPage { principal_id: Some(given::id("usr", 2)), ..page };
+        let theirs = TokenPage { principal_id: Some(id("usr", 2)), ..page };
 
-        assert_eq!(store.list_principals(ours).await.unwrap().len(), 1);
-        assert_eq!(store.list_tokens(ours, page).await.unwrap().len(), 1);
-        assert!(store.list_tokens(ours, theirs).await.unwrap().is_empty());
-        assert_eq!(store.list_providers(ours).await.unwrap().len(), 1);
+        assert_eq!(db.list_principals(ours).await.unwrap().len(), 1);
+        assert_eq!(db.list_tokens(ours, page).await.unwrap().len(), 1);
+        assert!(db.list_tokens(ours, theirs).await.unwrap().is_empty());
+        assert_eq!(db.list_providers(ours).await.unwrap().len(), 1);
         for order in [EventOrder::Ascending, EventOrder::Descending] {
             let filter = EventFilter::default();
-            let page = store.list_events(ours, Visibility::All, &filter, order, None, 10).await;
+            let page = db.list_events(ours, Visibility::All, &filter, order, None, 10).await;
             let events = page.unwrap().events;
-            assert_eq!(events.iter().map(|it| it.id).collect::<Vec<_>>(), [given::id("evt", 1)]);
+            assert_eq!(events.iter().map(|it| it.id).collect::<Vec<_>>(), [id("evt", 1)]);
         }
     }
 
     async fn nobody_changes_what_is_another_tenants(db: Database) {
-        let ours = tenant(&db.store, 1).await;
-        let theirs = tenant(&db.store, 2).await;
-        let store = &db.store;
-        let user = given::id("usr", 2);
-        let token = given::token_id(2);
-        let provider = given::id("prv", 2);
+        let ours = tenant(&db, 1).await;
+        let theirs = tenant(&db, 2).await;
+        let store = &db;
+        let user = id("usr", 2);
+        let token = token_id(2);
+        let provider = id("prv", 2);
 
         assert!(!store.set_role(ours, user, Role::Admin).await.unwrap());
         assert!(!store.disable_principal(ours, user, NOW).await.unwrap());
@@ -81,33 +71,33 @@ on_both! {
     }
 
     async fn a_token_never_spans_tenants(db: Database) {
-        let ours = tenant(&db.store, 1).await;
-        tenant(&db.store, 2).await;
-        let me = given::id("usr", 1);
-        let stranger = given::id("usr", 2);
+        let ours = tenant(&db, 1).await;
+        tenant(&db, 2).await;
+        let me = id("usr", 1);
+        let stranger = id("usr", 2);
         let of_stranger = token(ours, stranger, 3);
         let mut via_stranger = token(ours, me, 4);
         via_stranger.via = Some(stranger);
         let mut from_stranger = token(ours, me, 5);
-        from_stranger.parent_id = Some(given::token_id(2));
+        from_stranger.parent_id = Some(token_id(2));
 
         for (n, token) in (3..).zip([of_stranger, via_stranger, from_stranger]) {
-            let refused = db.store.insert_token(&token, &hash(n)).await;
+            let refused = db.insert_token(&token, &hash(n)).await;
 
             assert!(matches!(refused, Err(StoreError::Conflict(_))), "{n}: {refused:?}");
         }
     }
 
     async fn revoking_stays_in_the_tenant_even_if_grants_have_one_name(db: Database) {
-        let ours = tenant(&db.store, 1).await;
-        let theirs = tenant(&db.store, 2).await;
-        let mut twin = token(theirs, given::id("usr", 2), 3);
-        twin.grant_id = given::id("grn", 1);
-        db.store.insert_token(&twin, &hash(3)).await.unwrap();
+        let ours = tenant(&db, 1).await;
+        let theirs = tenant(&db, 2).await;
+        let mut twin = token(theirs, id("usr", 2), 3);
+        twin.grant_id = id("grn", 1);
+        db.insert_token(&twin, &hash(3)).await.unwrap();
 
-        let others = db.store.revoke_token(ours, given::token_id(1), NOW).await.unwrap();
+        let others = db.revoke_token(ours, token_id(1), NOW).await.unwrap();
 
         assert_eq!(others, Some(0));
-        assert_eq!(db.store.find_token(theirs, twin.id).await.unwrap().unwrap().revoked_at, None);
+        assert_eq!(db.find_token(theirs, twin.id).await.unwrap().unwrap().revoked_at, None);
     }
 }

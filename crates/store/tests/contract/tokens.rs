@@ -1,20 +1,11 @@
 //! Tokens: looked up by hash, revoked with all that descends from them.
 
-use portcullis_core::{
-    principal::{AuthMethod, Role, Scope, ScopeSet},
-    token::TokenKind,
-};
-use portcullis_store::{ListedState, StoreError, TokenPage, TokenQuery, TokenRecord};
-
-use crate::{
-    database::{Database, on_both},
-    given::{self, NOW, hash, token, token_id},
-};
+use crate::prelude::*;
 
 on_both! {
     async fn a_token_is_found_by_its_hash_with_all_that_decides(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let via = given::user(&db.store, org, 2).await;
+        let (org, user) = member(&db).await;
+        let via = given::user(&db, org, 2).await;
         let parent = token(org, user, 1);
         let mut full = token(org, user, 2);
         full.kind = TokenKind::Service;
@@ -27,34 +18,34 @@ on_both! {
         full.last_used_at = Some(NOW);
         full.dpop_jkt = "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k".parse().ok();
 
-        db.store.insert_token(&parent, &hash(1)).await.unwrap();
-        db.store.insert_token(&full, &hash(2)).await.unwrap();
+        db.insert_token(&parent, &hash(1)).await.unwrap();
+        db.insert_token(&full, &hash(2)).await.unwrap();
 
-        let known = db.store.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
+        let known = db.find_token_by_hash(&hash(2)).await.unwrap().unwrap();
         assert_eq!(known.token, full);
-        assert_eq!(Some(known.principal), db.store.find_principal(org, user).await.unwrap());
-        assert_eq!(Some(known.org), db.store.find_org(org).await.unwrap());
-        assert_eq!(db.store.find_token(org, full.id).await.unwrap(), Some(full));
-        assert_eq!(db.store.find_token_by_hash(&hash(3)).await.unwrap(), None);
+        assert_eq!(Some(known.principal), db.find_principal(org, user).await.unwrap());
+        assert_eq!(Some(known.org), db.find_org(org).await.unwrap());
+        assert_eq!(db.find_token(org, full.id).await.unwrap(), Some(full));
+        assert_eq!(db.find_token_by_hash(&hash(3)).await.unwrap(), None);
     }
 
     async fn many_tokens_are_found_at_once_as_each_is_alone(db: Database) {
-        let orgs = [given::org(&db.store, 1).await, given::org(&db.store, 2).await];
+        let orgs = orgs(&db).await;
         for (n, org) in [1, 2, 3].into_iter().zip([orgs[0], orgs[0], orgs[1]]) {
-            let user = given::user(&db.store, org, n).await;
+            let user = user(&db, org, n).await;
             let mut token = token(org, user, n);
             token.revoked_at = (n == 2).then_some(NOW);
-            db.store.insert_token(&token, &hash(n)).await.unwrap();
+            db.insert_token(&token, &hash(n)).await.unwrap();
         }
 
         let asked = [3, 4, 2, 1].map(token_id);
-        let mut found = db.store.find_tokens(&asked).await.unwrap();
-        let none = db.store.find_tokens(&[]).await.unwrap();
+        let mut found = db.find_tokens(&asked).await.unwrap();
+        let none = db.find_tokens(&[]).await.unwrap();
 
         found.sort_by_key(|known| known.token.id);
         let mut alone = Vec::new();
         for n in [1, 2, 3] {
-            alone.extend(db.store.find_token_by_hash(&hash(n)).await.unwrap());
+            alone.extend(db.find_token_by_hash(&hash(n)).await.unwrap());
         }
         assert_eq!(found, alone);
         assert_eq!(found[1].token.revoked_at, Some(NOW));
@@ -62,30 +53,30 @@ on_both! {
     }
 
     async fn a_change_of_role_or_state_shows_at_the_next_look(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        db.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
 
-        db.store.set_role(org, user, Role::Auditor).await.unwrap();
-        db.store.disable_principal(org, user, NOW).await.unwrap();
-        db.store.disable_org(org, NOW).await.unwrap();
+        db.set_role(org, user, Role::Auditor).await.unwrap();
+        db.disable_principal(org, user, NOW).await.unwrap();
+        db.disable_org(org, NOW).await.unwrap();
 
-        let known = db.store.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
+        let known = db.find_token_by_hash(&hash(1)).await.unwrap().unwrap();
         assert_eq!(known.principal.role, Role::Auditor);
         assert_eq!(known.principal.disabled_at, Some(NOW));
         assert_eq!(known.org.disabled_at, Some(NOW));
     }
 
     async fn a_hash_is_stored_once(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+        let (org, user) = member(&db).await;
+        db.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
 
-        let twin = db.store.insert_token(&token(org, user, 2), &hash(1)).await;
+        let twin = db.insert_token(&token(org, user, 2), &hash(1)).await;
 
         assert!(matches!(twin, Err(StoreError::Conflict(_))), "{twin:?}");
     }
 
     async fn revoking_takes_the_grant_and_all_that_came_from_it(db: Database) {
-        let (org, user) = given::member(&db.store).await;
+        let (org, user) = member(&db).await;
         // 1 ─ 2 are one grant; 3 comes from 2, 4 from 3; 5 is of 4's grant; 6 stands alone and 1
         // came from it.
         let mut tokens: Vec<_> = (0..=6).map(|n| token(org, user, n)).collect();
@@ -95,34 +86,34 @@ on_both! {
         tokens[4].parent_id = Some(token_id(3));
         tokens[5].grant_id = tokens[4].grant_id;
         for n in [6, 1, 2, 3, 4, 5, 0] {
-            db.store.insert_token(&tokens[n as usize], &hash(n)).await.unwrap();
+            db.insert_token(&tokens[n as usize], &hash(n)).await.unwrap();
         }
 
-        let first = db.store.revoke_token(org, token_id(1), NOW).await.unwrap();
-        let again = db.store.revoke_token(org, token_id(1), NOW.plus_seconds(9)).await.unwrap();
+        let first = db.revoke_token(org, token_id(1), NOW).await.unwrap();
+        let again = db.revoke_token(org, token_id(1), NOW.plus_seconds(9)).await.unwrap();
 
         assert_eq!((first, again), (Some(4), Some(0)));
         for n in 0..=6 {
-            let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            let found = db.find_token(org, token_id(n)).await.unwrap().unwrap();
             assert_eq!(found.revoked_at, (1..=5).contains(&n).then_some(NOW), "token {n}");
         }
-        assert_eq!(db.store.revoke_token(org, token_id(7), NOW).await.unwrap(), None);
+        assert_eq!(db.revoke_token(org, token_id(7), NOW).await.unwrap(), None);
     }
 
     async fn tokens_are_listed_in_pages(db: Database) {
-        let org = given::org(&db.store, 1).await;
-        let users = [given::user(&db.store, org, 1).await, given::user(&db.store, org, 2).await];
+        let org = org(&db, 1).await;
+        let users = [user(&db, org, 1).await, user(&db, org, 2).await];
         for n in 0..6u32 {
             let user = users[usize::try_from(n % 2).unwrap()];
-            db.store.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
+            db.insert_token(&token(org, user, n), &hash(n)).await.unwrap();
         }
         let page = TokenPage { principal_id: None, after: None, limit: 4 };
         let own = TokenPage { principal_id: Some(users[1]), after: Some(token_id(1)), limit: 9 };
 
-        let first = db.store.list_tokens(org, page).await.unwrap();
+        let first = db.list_tokens(org, page).await.unwrap();
         let rest = TokenPage { after: Some(first[3].id), ..page };
-        let second = db.store.list_tokens(org, rest).await.unwrap();
-        let of_one = db.store.list_tokens(org, own).await.unwrap();
+        let second = db.list_tokens(org, rest).await.unwrap();
+        let of_one = db.list_tokens(org, own).await.unwrap();
 
         let ids = |tokens: &[TokenRecord]| tokens.iter().map(|it| it.id).collect::<Vec<_>>();
         assert_eq!(ids(&first), [0, 1, 2, 3].map(token_id));
@@ -131,26 +122,26 @@ on_both! {
     }
 
     async fn the_last_use_never_runs_backwards(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        db.store.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
-        db.store.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
+        let (org, user) = member(&db).await;
+        db.insert_token(&token(org, user, 1), &hash(1)).await.unwrap();
+        db.insert_token(&token(org, user, 2), &hash(2)).await.unwrap();
         let later = NOW.plus_seconds(60);
 
-        db.store.touch_tokens(&[(token_id(1), later), (token_id(2), NOW)]).await.unwrap();
-        db.store.touch_tokens(&[(token_id(1), NOW), (token_id(9), NOW)]).await.unwrap();
+        db.touch_tokens(&[(token_id(1), later), (token_id(2), NOW)]).await.unwrap();
+        db.touch_tokens(&[(token_id(1), NOW), (token_id(9), NOW)]).await.unwrap();
 
         for (n, used) in [(1, later), (2, NOW)] {
-            let found = db.store.find_token(org, token_id(n)).await.unwrap().unwrap();
+            let found = db.find_token(org, token_id(n)).await.unwrap().unwrap();
             assert_eq!(found.last_used_at, Some(used), "token {n}");
         }
     }
 
     async fn pages_of_tokens_tell_each_state(db: Database) {
-        let (org, user) = given::member(&db.store).await;
-        let ben = given::user(&db.store, org, 2).await;
-        let other = given::org(&db.store, 2).await;
-        let foreign = given::user(&db.store, other, 3).await;
-        db.store.insert_token(&token(other, foreign, 9), &hash(9)).await.unwrap();
+        let (org, user) = member(&db).await;
+        let ben = given::user(&db, org, 2).await;
+        let other = given::org(&db, 2).await;
+        let foreign = given::user(&db, other, 3).await;
+        db.insert_token(&token(other, foreign, 9), &hash(9)).await.unwrap();
         for n in 1..=4 {
             let mut made = token(org, if n == 4 { ben } else { user }, n);
             match n {
@@ -158,20 +149,12 @@ on_both! {
                 3 => made.revoked_at = Some(NOW),
                 _ => {}
             }
-            db.store.insert_token(&made, &hash(n)).await.unwrap();
+            db.insert_token(&made, &hash(n)).await.unwrap();
         }
-        db.store.disable_principal(org, ben, NOW).await.unwrap();
-        let all = TokenQuery {
-            search: None,
-            principal_id: None,
-            kind: None,
-            state: None,
-            now: NOW,
-            after: None,
-            limit: 10,
-        };
+        db.disable_principal(org, ben, NOW).await.unwrap();
+        let all = TokenQuery { now: NOW, limit: 10, ..TokenQuery::default() };
         let of = async |query: TokenQuery<'_>| {
-            let found = db.store.page_tokens(org, &query).await.unwrap();
+            let found = db.page_tokens(org, &query).await.unwrap();
             found.tokens.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
         };
         let id = token_id;

@@ -4,7 +4,9 @@ use portcullis_core::{
     audit::EventType,
     id::{OrgId, PrincipalId},
 };
-use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalPage, StoreError};
+use portcullis_store::{
+    Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery, StoreError,
+};
 
 use super::{Shell, ShellError};
 use crate::{
@@ -38,7 +40,7 @@ impl Shell {
             return Ok(self.store.list_principals(org).await?);
         };
         let limit = 500;
-        let mut page = PrincipalPage { search: Some(search), limit, ..PrincipalPage::default() };
+        let mut page = PrincipalQuery { search: Some(search), limit, ..PrincipalQuery::default() };
         let mut all = Vec::new();
         loop {
             let found = self.store.page_principals(org, &page).await?;

@@ -187,7 +187,7 @@ fn asked_by(rule: &TrustRule) -> Vec<String> {
     match &rule.who {
         RuleSubject::Fixed(_) => {}
         RuleSubject::User { from, roles } => {
-            asked.extend([from.to_string(), roles.claim().to_string()])
+            asked.extend([from.to_string(), roles.claim().to_string()]);
         }
     }
     asked

@@ -35,7 +35,7 @@ pub(super) async fn pending(
     let mut ids = Vec::new();
     for number in 0..count {
         let export = new(who, node, number, Timestamp::from_micros(4_000_000_000_000_000));
-        let begun = store.create_export(&export, MANY).await.unwrap();
+        let begun = store.create_export(&export, MANY, None).await.unwrap();
         assert_eq!(begun, ExportBegan::Begun);
         ids.push(export.id);
     }
@@ -78,7 +78,7 @@ async fn what_a_crash_or_a_day_left_behind_is_cleared_away() {
     let who = tenant(&gateway);
     let org: OrgId = who.org.parse().unwrap();
     let old = new(&who, "node-1", 7, now(&gateway).await.plus_seconds(-86_400));
-    assert!(open.create_export(&old, MANY).await.unwrap() == ExportBegan::Begun);
+    assert!(open.create_export(&old, MANY, None).await.unwrap() == ExportBegan::Begun);
     assert!(open.finish_export(org, old.id, r#"{"events":0}"#, 0).await.unwrap());
     open.close().await;
     let path = gateway.folder().join(format!("exports/{}.csv", old.id));

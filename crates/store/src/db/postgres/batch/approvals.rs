@@ -5,17 +5,14 @@
 
 use std::{collections::BTreeSet, mem};
 
-use portcullis_core::{
-    approval::MAX_PENDING,
-    id::{ApprovalId, OrgId},
-};
+use portcullis_core::id::{ApprovalId, OrgId};
 
 use crate::{
     db::{
         all,
-        approvals::{ApprovalRow, INSERT, TAKE, TakenUses, UPDATE, Uses},
+        approvals::{TAKE, TakenUses, Uses},
         batch::Batch,
-        parse, run,
+        run,
         session::Session,
     },
     error::{DriverError, StoreError},
@@ -28,7 +25,7 @@ pub(super) async fn change(conn: &mut Session, batch: &mut Batch<'_>) -> Result<
     let (orgs, ids): (Vec<_>, Vec<_>) = changed.chain(used).unzip();
     run!(conn, LOCK => orgs, ids);
     for (row, event) in mem::take(&mut batch.changes) {
-        let made = write(conn, row).await?;
+        let made = conn.run(row.sql, row.values.clone()).await? == 1;
         batch.settle_change(event, made);
     }
     Ok(())
@@ -36,30 +33,13 @@ pub(super) async fn change(conn: &mut Session, batch: &mut Batch<'_>) -> Result<
 
 /// Makes the requests of a principal wait for each other, so that each batch counts those of the others.
 async fn lock_requesters(conn: &mut Session, batch: &Batch<'_>) -> Result<(), DriverError> {
-    let new = batch.changes.iter().filter(|(row, _)| row.replaces.is_none());
+    let new = batch.changes.iter().filter_map(|(row, _)| Some((&row.org_id, row.new_of.as_ref()?)));
     let requesters: BTreeSet<String> =
-        new.map(|(row, _)| format!("{} {}", row.org_id, row.principal_id)).collect();
+        new.map(|(org, principal)| format!("{org} {principal}")).collect();
     for requester in requesters {
         run!(conn, LOCK_REQUESTER => requester);
     }
     Ok(())
-}
-
-async fn write(conn: &mut Session, row: &ApprovalRow) -> Result<bool, DriverError> {
-    let ApprovalRow { org_id, id, digest, principal_id, status, .. } = row;
-    let ApprovalRow { uses_left, created_at, expires_at, state, replaces, .. } = row;
-    let ApprovalRow { tool_id, audience, size, input, .. } = row;
-    let written = match replaces {
-        None => run!(
-            conn, INSERT => org_id, id, digest, principal_id, status, uses_left, created_at,
-            expires_at, state, tool_id, audience, size, input, i64::from(MAX_PENDING)
-        ),
-        Some(revision) => run!(
-            conn, UPDATE => status, uses_left, expires_at, state, tool_id, audience, size, input,
-            org_id, id, digest, revision
-        ),
-    };
-    Ok(written == 1)
 }
 
 /// Locks those of the approvals that permit a call, until the batch is committed.
@@ -68,14 +48,12 @@ pub(super) async fn lock_usable(
     now: i64,
     approved: &[(OrgId, ApprovalId)],
 ) -> Result<Uses, StoreError> {
-    let rows: Vec<(String, String, String, i64)> = all!(
+    let rows: Vec<(OrgId, ApprovalId, String, i64)> = all!(
         conn, LOCK_USABLE => approved.iter().map(|(org, _)| org.to_string()).collect::<Vec<_>>(),
         approved.iter().map(|(_, id)| id.to_string()).collect::<Vec<_>>(), now
     );
     let mut uses = Uses::default();
     for (org, id, digest, left) in rows {
-        let org = parse(&org, "approvals.org_id")?;
-        let id = parse(&id, "approvals.id")?;
         uses.add(org, id, digest, left);
     }
     Ok(uses)

@@ -2,12 +2,11 @@
 
 use std::mem;
 
-use portcullis_core::approval::MAX_PENDING;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use crate::{
     db::{
-        approvals::{ApprovalRow, INSERT, TAKE, UPDATE, Uses},
+        approvals::{TAKE, Uses},
         batch::Batch,
     },
     error::StoreError,
@@ -15,39 +14,11 @@ use crate::{
 
 pub(super) fn change(open: &Connection, batch: &mut Batch<'_>) -> Result<(), StoreError> {
     for (row, event) in mem::take(&mut batch.changes) {
-        let made = write(open, row)?;
+        let values = params_from_iter(&row.values);
+        let made = open.prepare_cached(row.sql)?.execute(values)? == 1;
         batch.settle_change(event, made);
     }
     Ok(())
-}
-
-fn write(open: &Connection, row: &ApprovalRow) -> Result<bool, rusqlite::Error> {
-    let ApprovalRow { org_id, id, digest, principal_id, status, .. } = row;
-    let ApprovalRow { uses_left, created_at, expires_at, state, replaces, .. } = row;
-    let ApprovalRow { tool_id, audience, size, input, .. } = row;
-    let written = match replaces {
-        None => open.prepare_cached(INSERT)?.execute((
-            org_id,
-            id,
-            digest,
-            principal_id,
-            status,
-            uses_left,
-            created_at,
-            expires_at,
-            state,
-            tool_id,
-            audience,
-            size,
-            input,
-            i64::from(MAX_PENDING),
-        )),
-        Some(revision) => open.prepare_cached(UPDATE)?.execute((
-            status, uses_left, expires_at, state, tool_id, audience, size, input, org_id, id,
-            digest, revision,
-        )),
-    };
-    Ok(written? == 1)
 }
 
 pub(super) fn take_uses(
