@@ -105,8 +105,8 @@ pub use self::{
     nodes::{
         Nodes,
         commands::{
-            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Shell,
-            ShellError, Tail, TokenState, Witnessed, describe_export,
+            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, ReindexMode,
+            Reindexed, Shell, ShellError, Tail, TokenState, Witnessed, describe_export,
         },
         jobs::catalogue::UntoldTools,
     },

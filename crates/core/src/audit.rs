@@ -21,13 +21,13 @@ mod capture;
 mod commitment;
 mod csv;
 mod event;
-mod held;
 mod kept;
 mod leaf;
 mod ocsf;
 mod record;
 mod shown;
 mod stored;
+mod verified;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,6 @@ pub use self::{
     commitment::Detached,
     csv::{CSV_COLUMNS, CSV_MARK, CsvLines},
     event::{Durations, Event, EventParts, RecordedEvent},
-    held::{LEAF, uncommitted},
     kept::{RestoredRecord, restore},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
@@ -49,4 +48,5 @@ pub use self::{
     },
     shown::Shown,
     stored::{Sealed, StoredError},
+    verified::{LEAF, Verified, uncommitted},
 };

@@ -4,7 +4,7 @@
 //! same transaction); [`intents`] finds what a crash left open; [`seal`] gives events their place
 //! in the org's log and lets its [`tree`] grow with it, whose root is kept in [`checkpoints`],
 //! and its [`counts`] by minute;
-//! [`events`] reads them. What was detached may be let go ([`erasure`]), and the beginning of the log
+//! [`events`] reads them, and [`reindex`] makes what they are found by anew. What was detached may be let go ([`erasure`]), and the beginning of the log
 //! ([`pruning`], whole [`months`] of it on PostgreSQL), unless a hold forbids it ([`holds`]). **Invariant:** the hashed part of an event,
 //! once committed, is never changed, and a sequence, once given, stays.
 
@@ -16,6 +16,7 @@ pub(crate) mod holds;
 pub(crate) mod intents;
 pub(crate) mod months;
 pub(crate) mod pruning;
+pub(crate) mod reindex;
 pub(crate) mod seal;
 pub(crate) mod tree;
 pub(crate) mod writer;

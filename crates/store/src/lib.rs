@@ -72,17 +72,20 @@ pub use crate::{
     },
     audit::{
         checkpoints::{CheckpointKind, StoredCheckpoint},
-        counts::{CallCounts, CountsRange, LATENCY_BOUNDS_MS, StepCounts, TOOL_HOURS, ToolCalls},
+        counts::{
+            CallCounts, CountedEvents, CountsRange, LATENCY_BOUNDS_MS, StepCounts, TOOL_HOURS,
+            ToolCalls,
+        },
         erasure::{Erased, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
-            indexed::IndexedEvent,
             strays::{LogEnds, RowBeyond},
         },
         holds::{Hold, HoldLaid, MAX_HOLDS, MAX_HOLDS_IN_FORCE},
         intents::OpenIntent,
         pruning::Pruned,
+        reindex::{EntryPlace, IndexColumns, IndexedEvent, StrayEntry, TEXT_COLUMNS},
         seal::{RefusedRow, RowFault, Sealer, SignedNote, UnsealedEvent},
         writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },

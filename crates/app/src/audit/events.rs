@@ -24,7 +24,7 @@ use tokio::time::Instant;
 
 pub use self::view::EventView;
 use self::view::{EventDetached, EventIntegrity};
-use super::{Audit, exports::lines::sealed};
+use super::{Audit, exports::writing::sealed};
 use crate::request::Ctx;
 
 /// Something of the installation, which no org owns.

@@ -5,25 +5,19 @@
 //! recorded. Wherever the node dies, the row is pending and there is no file; the next start
 //! reports that.
 
-pub(crate) mod error;
-mod evidence;
 pub(crate) mod folder;
 mod job;
-pub(crate) mod lines;
 pub(crate) mod pace;
 pub(crate) mod request;
-pub(crate) mod signed;
 mod view;
 pub(crate) mod writing;
 
 pub(crate) use self::job::sweep;
 pub use self::{
-    error::ExportError,
     folder::Folder,
     request::{ExportAsk, ExportRequest, Format},
-    signed::{ExportedLog, SignedLog},
     view::ExportView,
-    writing::{ExportOutput, Progress, Written, export_log},
+    writing::{ExportError, ExportOutput, ExportedLog, Progress, SignedLog, Written, export_log},
 };
 
 use std::{fs::File, io, sync::Arc, time::Duration};

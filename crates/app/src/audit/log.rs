@@ -28,7 +28,7 @@ use tokio::sync::Mutex;
 use super::{
     Audit,
     events::{row_of, visibility},
-    exports::lines::sealed,
+    exports::writing::sealed,
 };
 use crate::{
     request::{Ctx, target_of},

@@ -4,23 +4,23 @@
 mod approvals;
 mod audit;
 mod consents;
-mod indexes;
 mod keys;
 mod logins;
 mod logs;
 mod orgs;
 mod principals;
+mod reindex;
 mod tokens;
 mod tools;
 mod verification;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest},
-    indexes::Indexed,
     logins::NewLoginLink,
     logs::{LogIdentity, Tail, describe_export},
+    reindex::{ReindexMode, Reindexed},
     tokens::{Inspected, TokenState},
-    verification::Witnessed,
+    verification::{Indexed, Witnessed},
 };
 
 use std::{fmt, sync::Arc};

@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use portcullis_app::{LogIdentity, Shell, Witnessed, origin};
+use portcullis_app::{LogIdentity, ReindexMode, Reindexed, Retention, Shell, Witnessed, origin};
 use portcullis_core::{
     audit::{
         Actor, Auth, Detached, DlpResult, Event, EventType, Governance, Outcome, RecordedDecision,
@@ -100,10 +100,21 @@ impl Log {
         let witnessed = Witnessed { keys: self.verifier_keys(org), newest, trees };
         let found = self.shell.verify_log(org, self.identity(), &witnessed).await.unwrap();
         let (report, indexed) = found?;
-        match indexed.strangers.first() {
-            Some((size, _)) => Err(Fault::Inconsistent(format!("the first {size} are others"))),
-            None => Ok(report.checkpoint_size),
+        if let Some((size, _)) = indexed.strangers.first() {
+            return Err(Fault::Inconsistent(format!("the first {size} are others")));
         }
+        let found = self.reindex(org, ReindexMode::Check).await;
+        if found.differs() || found.unproven > 0 {
+            return Err(Fault::Index(format!("{found:?}")));
+        }
+        Ok(report.checkpoint_size)
+    }
+
+    /// What the org's events are found and counted by, held against their records.
+    pub(crate) async fn reindex(&self, org: &Org, mode: ReindexMode) -> Reindexed {
+        let found = self.shell.reindex(org, mode, Retention::default(), |_, _| {}).await;
+        let mut stray = self.shell.reindex_entries(Some(org.id), mode).await.unwrap();
+        Reindexed { stray_entries: stray.remove(&Some(org.id)).unwrap_or(0), ..found.unwrap() }
     }
 
     /// The checkpoint of all that is recorded, as an auditor keeps it elsewhere.

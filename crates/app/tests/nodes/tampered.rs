@@ -382,7 +382,7 @@ fn attacks(scene: &Scene) -> Vec<Attack> {
             .concat(),
             10,
             "has none: it was added or changed from outside, and an `audit.rows_refused` event tells if the \
-             gateway refused it; and event "
+             gateway refused it"
                 .to_owned(),
         ),
         (

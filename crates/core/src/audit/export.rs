@@ -6,19 +6,15 @@
 //! again, so nothing inside the range can be missing. In a file that was filtered each event may
 //! carry its own inclusion path.
 
-mod event;
-mod fault;
 mod lines;
 mod single;
 mod verifier;
 
 pub use self::{
-    event::{LeafOfEvent, commitments_hold, leaf_of_event},
-    fault::Fault,
     lines::{
-        Consistency, EventLine, FORMAT, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range, Trailer,
-        event_line,
+        Consistency, EventLine, FORMAT, Fault, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range,
+        Trailer, event_line,
     },
-    single::{ProvenEvent, verify_checkpoint, verify_event},
+    single::{LeafOfEvent, ProvenEvent, leaf_of_event, verify_checkpoint, verify_event},
     verifier::{Report, Since, Verifier},
 };

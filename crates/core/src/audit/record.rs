@@ -143,6 +143,9 @@ crate::words! {
         /// Events beyond their retention were removed from the beginning of the log, or payloads.
         #[serde(rename = "audit.pruned")]
         AuditPruned = "audit.pruned",
+        /// What events are found and counted by was not what their records say, and was made anew of them.
+        #[serde(rename = "audit.reindexed")]
+        AuditReindexed = "audit.reindexed",
         /// Rows that waited for their places in the log were added, copied or changed from outside, and got none.
         #[serde(rename = "audit.rows_refused")]
         AuditRowsRefused = "audit.rows_refused",

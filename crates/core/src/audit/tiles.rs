@@ -110,7 +110,7 @@ fn subtree(hashes: &[u8]) -> Option<Hash> {
 }
 
 /// A tree that grows at its right edge, and the tiles that change by it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct GrowingTree {
     size: u64,
     edge: Tiles,

@@ -5,6 +5,7 @@ mod export;
 mod filters;
 mod hold;
 mod keys;
+mod reindex;
 mod show;
 mod tail;
 mod verify;
@@ -33,8 +34,22 @@ pub(super) enum Audit {
     ///
     /// Exit codes: 0 verified, 1 not readable or no evidence, 2 wrong usage, 10 the events are not
     /// those of the signed tree, 11 not signed by a given key, 12 not the continuation of the older
-    /// checkpoint, 13 events or the end of the file are missing.
+    /// checkpoint, 13 events or the end of the file are missing, 14 what the log is proven by does not match it.
     Verify(verify::Verify),
+    /// Make what events are found and counted by anew from the log, and tell what differed
+    ///
+    /// Events are found by columns beside their records, on SQLite also by an index of these, and calls are
+    /// counted by minute. All of it follows from the records. Where it is not as they say, because somebody changed
+    /// the database, lists and filters hide events or show them wrongly. Every event that is shown is checked against
+    /// the log, whatever this command finds.
+    ///
+    /// A gateway may serve meanwhile. Each 256 events are a transaction, with an `audit.reindexed` event if something
+    /// differed; a run that was ended is gone on with by running the command again.
+    ///
+    /// Exit codes: 0 nothing differed, 1 it could not be carried out, 2 wrong usage, 10 records are not those of the
+    /// log, and nothing was made of them (see `audit verify`), 14 something differed and was made anew, or with
+    /// `--check` was left as it is.
+    Reindex(reindex::Reindex),
     /// List and replace the keys that sign the logs
     #[command(subcommand)]
     Key(keys::AuditKeys),
@@ -49,6 +64,7 @@ impl Audit {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let done = match self {
             Self::Verify(verify) => return verify.run().await,
+            Self::Reindex(reindex) => return reindex.run().await,
             Self::Export(export) => export.run().await,
             Self::Tail(tail) => tail.run().await,
             Self::Show(show) => show.run().await,

@@ -3,7 +3,7 @@
 use clap::Command;
 
 /// Commands, with what is typed after `portcullis` and their names; several to a command in one order.
-const EXAMPLES: [(&str, &[&str]); 64] = [
+const EXAMPLES: [(&str, &[&str]); 65] = [
     ("quickstart", &["--port 0 --data-dir /tmp/portcullis"]),
     ("serve", &["--config /etc/portcullis/portcullis.toml", "--port 0 --last-good"]),
     ("check", &["--config /etc/portcullis/portcullis.toml", "--start --json"]),
@@ -84,6 +84,7 @@ const EXAMPLES: [(&str, &[&str]); 64] = [
     ("audit tail", &["--org acme --follow", "--org acme --decision deny --lines 50"]),
     ("audit show", &["evt_01M754BKTKX1YB8Q05NMW9TP4G"]),
     ("audit verify", &["--org acme"]),
+    ("audit reindex", &["", "--org acme --check"]),
     ("audit key list", &["--org acme"]),
     ("audit key rotate", &[""]),
     ("audit key retire", &[""]),

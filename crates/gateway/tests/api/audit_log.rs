@@ -58,7 +58,16 @@ fn verify_in_python(file: &Path, key: &VerifierKey, since: Option<&Path>) -> (i3
 
 /// The output of `audit verify --org`, which has to end with this code and hold this part.
 pub(crate) async fn live(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
-    let output = run(gateway, &[&["audit", "verify", "--org", "acme"], more].concat()).await;
+    told(gateway, "verify", more, code, part).await
+}
+
+/// The same of `audit reindex --org`.
+async fn reindex(gateway: &Gateway, more: &[&str], code: i32, part: &str) -> String {
+    told(gateway, "reindex", more, code, part).await
+}
+
+async fn told(gateway: &Gateway, name: &str, more: &[&str], code: i32, part: &str) -> String {
+    let output = run(gateway, &[&["audit", name, "--org", "acme"], more].concat()).await;
     let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     assert_eq!(output.status.code(), Some(code), "{told}");
     assert!(told.contains(part), "`{part}` in {told}");

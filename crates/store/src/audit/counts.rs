@@ -3,11 +3,13 @@
 //! The sealer adds those of the events that it gives places, in the same transaction: each event is
 //! counted once, whatever crashes. Events sealed by versions without these counts are in none.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use crate::{
-    db::{Db, Session, Store, all, change, read, row, run},
+    db::{Db, NewEvent, Session, Store, all, change, events_of_seals, find, read, row, run},
     error::StoreError,
 };
 
@@ -108,7 +110,138 @@ pub(super) async fn count_events(
     Ok(())
 }
 
+/// Counts of the calls of a log, as far as it was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CountedEvents {
+    /// The first place that was not read.
+    pub end: i64,
+    /// The first minute that counts: in front of it events may be gone, or counts.
+    from: i64,
+    /// Minutes and hours in front of which calls are counted by hour and by day.
+    coarse: [(i64, i64); 2],
+    /// The first hour in which tools are counted.
+    tools_from: i64,
+    calls: BTreeMap<(i64, i64), i64>,
+    tools: BTreeMap<(String, i64), i64>,
+}
+
+impl CountedEvents {
+    /// Nothing of a log that begins at the place `first`, of which all calls since `complete` are counted.
+    #[must_use]
+    pub fn new(first: i64, complete: Timestamp, now: Timestamp) -> Self {
+        let now = now.as_seconds().div_euclid(60);
+        let from = (complete.as_seconds().div_euclid(60 * DAY) + 1) * DAY;
+        // Another node may have merged some already.
+        let coarse = THINNED.map(|(age, step)| ((now - age).div_euclid(DAY) * DAY + DAY, step));
+        let tools_from = (now.div_euclid(HOUR) - TOOL_HOURS + 1).max(from.div_euclid(HOUR));
+        Self { end: first, from, coarse, tools_from, ..Self::default() }
+    }
+
+    /// The minute by which calls of this minute are compared, and how many minutes it stands for.
+    fn step(&self, minute: i64) -> (i64, i64) {
+        let coarse = self.coarse.iter().rev().find(|(before, _)| minute < *before);
+        let step = coarse.map_or(1, |(_, step)| *step);
+        (minute.div_euclid(step) * step, step)
+    }
+
+    fn count(&mut self, calls: Vec<CountRow>, tools: Vec<ToolRow>) {
+        for row in calls.into_iter().filter(|row| row.minute >= self.from) {
+            let (minute, _) = self.step(row.minute);
+            *self.calls.entry((minute, row.kind)).or_default() += row.number;
+        }
+        for row in tools.into_iter().filter(|row| row.hour >= self.tools_from) {
+            *self.tools.entry((row.tool, row.hour)).or_default() += row.number;
+        }
+    }
+}
+
+/// What is other in two maps, with what `ours` has of it.
+fn differing<K: Ord + Clone>(ours: &BTreeMap<K, i64>, stored: &BTreeMap<K, i64>) -> Vec<(K, i64)> {
+    let keys: BTreeSet<&K> = ours.keys().chain(stored.keys()).collect();
+    let number = |key: &K| ours.get(key).copied().unwrap_or(0);
+    let keys = keys.into_iter().filter(|key| ours.get(key) != stored.get(key));
+    keys.map(|key| (key.clone(), number(key))).collect()
+}
+
+/// Reads within a session what the events of the org behind `counted` up to the place `end` count.
+macro_rules! count_places {
+    ($store:expr, $conn:ident, $org:expr, $counted:expr, $end:expr) => {{
+        let [calls, tools] = match &$store.db {
+            Db::Sqlite { .. } => counted_by_place!(sqlite),
+            Db::Postgres(_) => counted_by_place!(postgres),
+        };
+        let calls: Vec<CountRow> = all!($conn, calls => $org, $counted.end, $end);
+        let tools: Vec<ToolRow> = all!($conn, tools => $org, $counted.end, $end);
+        $counted.count(calls, tools);
+        $counted.end = $end;
+    }};
+}
+
 impl Store {
+    /// Counts the calls of the org's events up to the place `end`.
+    #[boxed]
+    pub async fn count_calls(
+        &self,
+        org: OrgId,
+        counted: &mut CountedEvents,
+        end: i64,
+    ) -> Result<(), StoreError> {
+        read!(self, org, |conn| count_places!(self, conn, org, counted, end));
+        Ok(())
+    }
+
+    /// Compares the org's counts with those that were `counted`, and counts first what was sealed meanwhile; nothing
+    /// is sealed until it ends. With `tell`, writes anew what differs, and the event that it makes of how many counts
+    /// that were. Number of counts that differed.
+    pub async fn mend_counts<T>(
+        &self,
+        org: OrgId,
+        mut counted: CountedEvents,
+        tell: Option<T>,
+    ) -> Result<u64, StoreError>
+    where
+        T: Fn(u64) -> NewEvent + Send,
+    {
+        let is_sqlite = matches!(&self.db, Db::Sqlite { .. });
+        let differed = change!(self, org, |tx| {
+            tx.announce_writer().await?;
+            let head = if is_sqlite { HEAD } else { concat!(head!(), " FOR UPDATE") };
+            let end: Option<i64> = find!(tx, scalar head => org);
+            if !is_sqlite {
+                for lock in LOCKS {
+                    let _: Vec<i64> = all!(tx, scalar lock => org);
+                }
+            }
+            count_places!(self, tx, org, counted, end.unwrap_or(0).max(counted.end));
+            let calls: Vec<CountRow> = all!(tx, CALLS => org, counted.from);
+            let tools: Vec<ToolRow> = all!(tx, TOOLS => org, counted.tools_from);
+            let mut stored =
+                CountedEvents { calls: BTreeMap::new(), tools: BTreeMap::new(), ..counted.clone() };
+            stored.count(calls, tools);
+            let calls = differing(&counted.calls, &stored.calls);
+            let tools = differing(&counted.tools, &stored.tools);
+            let differed = u64::try_from(calls.len() + tools.len()).unwrap_or(u64::MAX);
+            let (Some(tell), 1..) = (tell, differed) else { return Ok(differed) };
+            for ((minute, kind), number) in calls {
+                let end = minute + counted.step(minute).1;
+                run!(tx, FORGET_CALLS => org, minute, end, kind);
+                if number > 0 {
+                    run!(tx, PUT => org, minute, kind, number);
+                }
+            }
+            for ((tool, hour), number) in tools {
+                run!(tx, FORGET_TOOL => org, tool.as_str(), hour);
+                if number > 0 {
+                    run!(tx, PUT_TOOL => org, tool.as_str(), hour, number);
+                }
+            }
+            let event = tell(differed);
+            tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
+            differed
+        });
+        Ok(differed)
+    }
+
     /// Counts of the org's calls in steps of time, in their order; steps without calls are left out.
     #[boxed]
     pub async fn call_counts(
@@ -194,14 +327,12 @@ impl Store {
     }
 }
 
-/// An event counts as up to four kinds, one for each row of `k`. The events of the org `$1` are those
+/// The SQL for what events count as: up to four kinds, one for each row of `k`. The events of the org `$1` are those
 /// between two positions, or, where no index has the positions of an org, between two places of its log.
-macro_rules! add_sql {
-    ($from:literal, $between:literal) => {
+macro_rules! counted_sql {
+    ($from:expr, $between:literal) => {
         concat!(
-            "
-INSERT INTO audit_counts (org_id, minute, kind, number)
-SELECT org_id, minute, kind, COUNT(*) FROM (
+            "SELECT org_id, minute, CAST(kind AS BIGINT) AS kind, COUNT(*) AS number FROM (
     SELECT e.org_id, e.committed_at / 60000000 AS minute,
         CASE k.column1
         WHEN 1 THEN CASE
@@ -236,35 +367,44 @@ SELECT org_id, minute, kind, COUNT(*) FROM (
             $between,
             " AND e.type = 'mcp.invocation'
 ) counted WHERE kind IS NOT NULL
-GROUP BY org_id, minute, kind
-ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number"
+GROUP BY org_id, minute, kind"
         )
     };
 }
 
 /// The same by tool and hour, for calls that policies decided: without a decision, the tool may be any text
 /// of a caller's.
-macro_rules! add_tools_sql {
-    ($from:literal, $between:literal) => {
+macro_rules! counted_tools_sql {
+    ($from:expr, $between:literal) => {
         concat!(
-            "
-INSERT INTO audit_tool_counts (org_id, tool, hour, number)
-SELECT e.org_id, e.target, e.committed_at / 3600000000, COUNT(*) FROM ",
+            "SELECT e.org_id, e.target AS tool, e.committed_at / 3600000000 AS hour, COUNT(*) AS number FROM ",
             $from,
             " WHERE ",
             $between,
             " AND e.type = 'mcp.invocation' AND e.decision IS NOT NULL AND e.target IS NOT NULL
-GROUP BY 1, 2, 3
-ON CONFLICT (org_id, tool, hour)
-    DO UPDATE SET number = audit_tool_counts.number + excluded.number"
+GROUP BY 1, 2, 3"
         )
     };
 }
 
+use {counted_sql, counted_tools_sql};
+
 /// Statements that add what these events count.
 macro_rules! add_all_sql {
-    ($from:literal, $between:literal) => {
-        [add_sql!($from, $between), add_tools_sql!($from, $between)]
+    ($from:expr, $between:literal) => {
+        [
+            concat!(
+                "INSERT INTO audit_counts (org_id, minute, kind, number) ",
+                counted_sql!($from, $between),
+                " ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number"
+            ),
+            concat!(
+                "INSERT INTO audit_tool_counts (org_id, tool, hour, number) ",
+                counted_tools_sql!($from, $between),
+                " ON CONFLICT (org_id, tool, hour)
+    DO UPDATE SET number = audit_tool_counts.number + excluded.number"
+            ),
+        ]
     };
 }
 
@@ -279,6 +419,23 @@ pub(super) const ADD_BY_PLACE: [&str; 2] = add_all_sql!(
     "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",
     "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
 );
+
+/// Statements that read what the events between two places count.
+macro_rules! counted_by_place {
+    ($dialect:ident) => {
+        [
+            counted_sql!(
+                events_of_seals!($dialect),
+                "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
+            ),
+            counted_tools_sql!(
+                events_of_seals!($dialect),
+                "s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3"
+            ),
+        ]
+    };
+}
+use counted_by_place;
 
 const BY_TOOL_SQLITE: &str = "
 SELECT tool, hour, number FROM audit_tool_counts
@@ -302,3 +459,33 @@ RETURNING minute, kind, number";
 const PUT: &str = "
 INSERT INTO audit_counts (org_id, minute, kind, number) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number";
+
+macro_rules! head {
+    () => {
+        "SELECT size FROM audit_heads WHERE org_id = $1"
+    };
+}
+use head;
+
+const HEAD: &str = head!();
+
+/// What a node that merges counts changes waits for these.
+const LOCKS: [&str; 2] = [
+    "SELECT number FROM audit_counts WHERE org_id = $1 FOR UPDATE",
+    "SELECT number FROM audit_tool_counts WHERE org_id = $1 FOR UPDATE",
+];
+
+const CALLS: &str =
+    "SELECT minute, kind, number FROM audit_counts WHERE org_id = $1 AND minute >= $2";
+
+const TOOLS: &str =
+    "SELECT tool, hour, number FROM audit_tool_counts WHERE org_id = $1 AND hour >= $2";
+
+const FORGET_CALLS: &str = "
+DELETE FROM audit_counts WHERE org_id = $1 AND minute >= $2 AND minute < $3 AND kind = $4";
+
+const FORGET_TOOL: &str =
+    "DELETE FROM audit_tool_counts WHERE org_id = $1 AND tool = $2 AND hour = $3";
+
+const PUT_TOOL: &str = "
+INSERT INTO audit_tool_counts (org_id, tool, hour, number) VALUES ($1, $2, $3, $4)";

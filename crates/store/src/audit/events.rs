@@ -1,8 +1,6 @@
-//! Reading the audit log: one event by id here, pages by sequence in [`list`],
-//! columns beside their records in [`indexed`], events and places that do not belong together in
-//! [`strays`].
+//! Reading the audit log: one event by id here, pages by sequence in [`list`], events and places that do not belong
+//! together in [`strays`].
 
-pub(crate) mod indexed;
 mod list;
 pub(crate) mod strays;
 

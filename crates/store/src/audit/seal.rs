@@ -17,6 +17,7 @@ use portcullis_core::{
 };
 
 use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
+pub(super) use self::sqlite::INDEX;
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
     db::{

@@ -19,6 +19,7 @@ mod audit_counts;
 mod audit_events;
 mod audit_plans;
 mod audit_refused;
+mod audit_reindex;
 mod audit_seal;
 mod audit_tree;
 mod audit_writer;

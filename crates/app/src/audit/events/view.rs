@@ -104,6 +104,10 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     refused: Option<Value>,
+    /// Of `audit.reindexed`: the part of the index (`events`, `entries` or `counts`), and places of events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    reindex: Option<Value>,
     /// Of `policy.reload_failed`: the errors.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -190,6 +194,7 @@ impl EventDetached {
             log: kept.remove("log"),
             pruning: kept.remove("pruning"),
             refused: kept.remove("refused"),
+            reindex: kept.remove("reindex"),
             reload: kept.remove("reload"),
             remarks: kept.remove("remarks"),
             simulation: kept.remove("simulation"),

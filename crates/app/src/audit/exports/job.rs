@@ -11,13 +11,10 @@ use portcullis_store::{ExportBeat, ExportStatus, StoreError};
 use tokio::time::Instant;
 
 use super::{
-    ExportMade,
-    error::ExportError,
-    exported,
+    ExportMade, exported,
     pace::Pace,
     request::ExportRequest,
-    signed::{ExportedLog, SignedLog},
-    writing::{ExportOutput, Progress, Written, export_log},
+    writing::{ExportError, ExportOutput, ExportedLog, Progress, SignedLog, Written, export_log},
 };
 use crate::{
     audit::{

@@ -150,29 +150,6 @@ impl ExportAsk {
 }
 
 impl ExportRequest {
-    /// Everything that is kept of a log, as evidence.
-    #[must_use]
-    pub fn whole(now: Timestamp) -> Self {
-        Self {
-            from: Timestamp::default(),
-            to: now.plus_seconds(MOST_DAYS * DAY).ceil_to_millis(),
-            format: Format::Jsonl,
-            filter: EventFilter::default(),
-            given: Given::new(),
-            payloads: true,
-            proofs: false,
-            bom: false,
-            since: None,
-        }
-    }
-
-    /// The same, and that the log continues the tree of `since` leaves.
-    #[must_use]
-    pub fn continuing(mut self, since: Option<u64>) -> Self {
-        self.since = since;
-        self
-    }
-
     /// True if the file proves that nothing in the range was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {

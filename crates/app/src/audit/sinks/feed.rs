@@ -17,7 +17,7 @@ use super::{Copy, OpenOutlet, SinkError, SinkSettings};
 use crate::{
     audit::{
         Audit,
-        exports::{lines::sealed, pace::Pace},
+        exports::{pace::Pace, writing::sealed},
     },
     telemetry::counters,
 };

@@ -13,13 +13,12 @@ use super::{Shell, ShellError};
 use crate::audit::{
     events::{patience, row_of},
     exports::{
-        ExportMade,
-        error::ExportError,
-        exported,
-        lines::sealed,
+        ExportMade, exported,
         request::ExportRequest,
-        signed::{ExportedLog, SignedLog},
-        writing::{ExportOutput, Progress, Written, export_log},
+        writing::{
+            ExportError, ExportOutput, ExportedLog, Progress, SignedLog, Written, export_log,
+            sealed,
+        },
     },
     log::LogSigner,
 };

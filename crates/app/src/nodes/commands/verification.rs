@@ -1,35 +1,29 @@
-//! Verification of an org's log as it is: its end first, then all of it as an export of the whole,
-//! then what it is searched and proven by.
+//! Verification of an org's log as it is: its end first, then each event in its place, then the tree that these are,
+//! and what the log is proven by.
 
-use std::{
-    collections::BTreeMap,
-    io::{self, BufRead, BufReader, PipeReader, Read},
-};
+mod removals;
+mod walk;
+
+use std::collections::BTreeMap;
 
 use portcullis_core::{
     audit::{
         Hash,
-        export::{Fault, MAX_LINE_BYTES, Report, Since, Verifier},
+        checkpoint::Checkpoint,
+        export::{Fault, Range, Report, Since},
         note::VerifierKey,
     },
     id::OrgId,
 };
-use portcullis_store::{ExportBeat, LogEnds, Org, StoreError};
+use portcullis_store::{LogEnds, Org, StoreError};
 
-use super::{
-    Shell,
-    indexes::{IndexFault, Indexed, VerifiedLog},
-    logs::LogIdentity,
+use self::walk::{IndexFault, Walk};
+pub(super) use self::{
+    removals::keeps_payload,
+    walk::{WIDTH, place, text_at},
 };
-use crate::audit::exports::{
-    error::ExportError,
-    request::ExportRequest,
-    signed::{ExportedLog, SignedLog},
-    writing::{ExportOutput, Progress, export_places},
-};
-
-/// Bytes that are read at once from the export.
-const CHUNK: usize = 1 << 18;
+use super::{Shell, logs::LogIdentity};
+use crate::audit::exports::{ExportError, SignedLog};
 
 /// Evidence that a log is held against: all of it comes from outside of the database.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +33,15 @@ pub struct Witnessed {
     pub newest: Option<Since>,
     /// Roots of the trees that were kept, by size.
     pub trees: BTreeMap<u64, Vec<Hash>>,
+}
+
+/// Result of comparing a log with what it is proven by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Indexed {
+    /// Number of events that were compared.
+    pub events: u64,
+    /// Sizes and roots of kept trees that are not the beginning of this log.
+    pub strangers: Vec<(u64, Hash)>,
 }
 
 impl Shell {
@@ -77,24 +80,21 @@ impl Shell {
         if let Err(fault) = is_signed(ends, &signed, kept) {
             return Ok(Err(fault));
         }
-        let report = match self.read_whole(org, &signed, witnessed).await? {
+        let mut walk = match self.walk(org.id, &signed, witnessed).await? {
+            Ok(walk) => walk,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let report = match report(&walk, &signed, witnessed)? {
             Ok(report) => report,
             Err(fault) => return Ok(Err(fault)),
         };
-        let verified = VerifiedLog {
-            // Without a range all that the tree has is passed over.
-            first: report.range.map_or(report.checkpoint_size, |range| range.first),
-            size: report.checkpoint_size,
-            root: report.checkpoint_root,
-        };
-        let indexed = self.check_indexes(org.id, verified, &witnessed.trees).await?;
-        match indexed {
-            Ok(indexed) => Ok(Ok((report, indexed))),
-            Err(fault) => Ok(Err(self.worst(org.id, fault_of(&fault)).await?)),
+        match walk.pending.take() {
+            Some(fault) => Ok(Err(self.worst(org.id, fault_of(&fault)).await?)),
+            None => Ok(Ok((report, Indexed { events: walk.events, strangers: walk.strangers }))),
         }
     }
 
-    /// The fault, or that an event was added: what is wrong with columns or tiles must not hide one. Both are
+    /// The fault, or that an event was added: what is wrong with positions or tiles must not hide one. Both are
     /// named.
     async fn worst(&self, org: OrgId, fault: Fault) -> Result<Fault, StoreError> {
         let Fault::Index(told) = fault else { return Ok(fault) };
@@ -107,54 +107,54 @@ impl Shell {
             None => Fault::Index(told),
         })
     }
-
-    /// Writes every place of the signed log into a pipe, at whose other end it is verified.
-    async fn read_whole(
-        &self,
-        org: &Org,
-        signed: &SignedLog,
-        Witnessed { keys, newest, .. }: &Witnessed,
-    ) -> Result<Result<Report, Fault>, ExportError> {
-        let (reader, writer) = io::pipe()?;
-        let verifier = Verifier::new(keys.clone(), newest.clone());
-        let verifying = tokio::task::spawn_blocking(move || verify_lines(reader, verifier));
-        let now = self.clock.now();
-        let kept = newest.as_ref().map(|since| since.checkpoint().size);
-        let request = ExportRequest::whole(now).continuing(kept);
-        let log = ExportedLog { store: &self.store, org: org.id, signed, now };
-        // By place and not by time: a moment that was tampered with hides nothing.
-        let first = self.store.pruned_size(org.id).await?;
-        let output = ExportOutput { out: Box::new(writer), file: None };
-        let written = export_places(log, &request, first, i64::MAX, output, &mut Silent).await;
-        let report = verifying.await.map_err(|_| ExportError::Stopped)?;
-        match (report, written) {
-            (Err(Fault::Incomplete(_)), Err(ExportError::Stored(event))) => {
-                Ok(Err(Fault::Root(event.to_string())))
-            }
-            // Nothing came to be verified, or not all: a log that cannot be read to its end looks
-            // cut off.
-            (
-                Err(Fault::Unreadable(_) | Fault::Incomplete(_)),
-                Err(error @ (ExportError::Store(_) | ExportError::Tree)),
-            )
-            | (Ok(_), Err(error)) => Err(error),
-            // A verifier that refuses stops reading: what it found comes first.
-            (report, _) => Ok(report),
-        }
-    }
 }
 
-fn verify_lines(pipe: PipeReader, mut verifier: Verifier) -> Result<Report, Fault> {
-    let unread = |error: io::Error| Fault::Unreadable(format!("the log cannot be read: {error}"));
-    let mut reader = BufReader::with_capacity(CHUNK, pipe);
-    let mut line = Vec::new();
-    let most = u64::try_from(MAX_LINE_BYTES + 2).unwrap_or(u64::MAX);
-    while reader.by_ref().take(most).read_until(b'\n', &mut line).map_err(unread)? > 0 {
-        line.pop_if(|last| *last == b'\n');
-        verifier.line(&line)?;
-        line.clear();
+/// What the events prove that were walked through: that they are the signed tree, which continues the one that was
+/// kept.
+fn report(
+    walk: &Walk,
+    signed: &SignedLog,
+    witnessed: &Witnessed,
+) -> Result<Result<Report, Fault>, StoreError> {
+    if let Some(missing) = walk.missing() {
+        return Ok(Err(Fault::Incomplete(missing)));
     }
-    verifier.finish()
+    let (checkpoint, signers) = match Checkpoint::open(&signed.note, &witnessed.keys) {
+        Ok(opened) => opened,
+        Err(error) => return Ok(Err(Fault::refused("the checkpoint of the log", &error))),
+    };
+    let range = (walk.first < signed.size).then(|| Range {
+        first: walk.first,
+        last: signed.size - 1,
+        checkpoint_size: signed.size,
+    });
+    if walk.is_whole {
+        if walk.root()? != checkpoint.root {
+            let (first, last) = (walk.first, signed.size.saturating_sub(1));
+            let what = format!("events {first} to {last} are not those of the signed tree");
+            return Ok(Err(Fault::Root(what)));
+        }
+        if let Some(since) = &witnessed.newest {
+            let continued = || Ok(walk.root_then == Some(since.checkpoint().root));
+            if let Err(fault) = since.continued_by(&checkpoint, continued) {
+                return Ok(Err(fault));
+            }
+        }
+    }
+    Ok(Ok(Report {
+        log: checkpoint.origin,
+        events: walk.events,
+        complete: true,
+        period_proven: walk.first == 0,
+        range,
+        checkpoint_size: checkpoint.size,
+        checkpoint_root: checkpoint.root,
+        signed_by: signers.iter().map(|by| by.key.name().to_owned()).collect(),
+        signing_keys: signers.iter().map(|by| by.key.id()).collect(),
+        continues: witnessed.newest.as_ref().map(|since| since.checkpoint().size),
+        values_proven: walk.values,
+        values_unproven: 0,
+    }))
 }
 
 /// Refuses a log whose seals do not reach as far as its head counts, or go on beyond.
@@ -200,32 +200,15 @@ fn is_signed(ends: LogEnds, signed: &SignedLog, kept: Option<u64>) -> Result<(),
 
 fn fault_of(fault: &IndexFault) -> Fault {
     match fault {
-        IndexFault::Root
-        | IndexFault::Stray(_)
-        | IndexFault::Beyond(_)
-        | IndexFault::Twin { .. } => Fault::Root(fault.to_string()),
+        IndexFault::Stray(_) | IndexFault::Beyond(_) | IndexFault::Twin { .. } => {
+            Fault::Root(fault.to_string())
+        }
         IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
-        IndexFault::Several(all) => match all.first().map(fault_of) {
-            Some(Fault::Root(_)) => Fault::Root(fault.to_string()),
-            Some(Fault::Incomplete(_)) => Fault::Incomplete(fault.to_string()),
-            Some(_) | None => Fault::Index(fault.to_string()),
-        },
-        IndexFault::Column { .. }
-        | IndexFault::Unlisted { .. }
-        | IndexFault::Position(_)
+        IndexFault::Position(_)
         | IndexFault::Leaf(_)
         | IndexFault::Hidden(_)
         | IndexFault::Value { .. }
         | IndexFault::Erasures(_)
         | IndexFault::Tile { .. } => Fault::Index(fault.to_string()),
-    }
-}
-
-/// Progress that is shown nowhere.
-struct Silent;
-
-impl Progress for Silent {
-    async fn reached(&mut self, _: ExportBeat) -> Result<(), ExportError> {
-        Ok(())
     }
 }

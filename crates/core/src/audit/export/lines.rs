@@ -1,12 +1,11 @@
-//! The lines themselves.
+//! The lines themselves, and faults in them, each with the code that `portcullis audit verify` exits with.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::Fault;
 use crate::{
     audit::{
-        checkpoint::{hash_of, hash_text},
+        checkpoint::{CheckpointError, hash_of, hash_text},
         merkle::Hash,
     },
     json::{self, Bounds},
@@ -241,4 +240,68 @@ fn hashes(value: &Value) -> Result<Vec<Hash>, Fault> {
     let items = value.as_array().filter(|items| items.len() <= MAX_HASHES);
     let read = items.and_then(|items| items.iter().map(|it| hash_of(it.as_str()?)).collect());
     read.ok_or_else(|| Fault::unreadable("a line holds something else than hashes in a proof"))
+}
+
+/// Reason that a file does not prove what it should. The text says what was found.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Not an export, proof or checkpoint at all.
+    #[error("{0}")]
+    Unreadable(String),
+    /// The events are not those of the signed tree: something was edited, added or moved.
+    #[error("{0}")]
+    Root(String),
+    /// The checkpoint is not signed by the log's key.
+    #[error("{0}")]
+    Signature(String),
+    /// The log is not the continuation of the one that was seen before.
+    #[error("{0}")]
+    Inconsistent(String),
+    /// Positions or tiles, by which the log is listed and proven, or detached values are not those of its events.
+    #[error("{0}")]
+    Index(String),
+    /// Events or the end of the file are missing, or nothing is proven at all.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+impl Fault {
+    /// A checkpoint, named by `what`, that did not open.
+    #[must_use]
+    pub fn refused(what: &str, error: &CheckpointError) -> Self {
+        let text = format!("{what}: {error}");
+        if error.is_form() { Self::Unreadable(text) } else { Self::Signature(text) }
+    }
+
+    /// Something that is no evidence.
+    pub fn unreadable(text: impl Into<String>) -> Self {
+        Self::Unreadable(text.into())
+    }
+
+    /// 1 unreadable, 10 root mismatch, 11 bad signature, 12 inconsistent with an older
+    /// checkpoint, 13 range incomplete, 14 positions, tiles or detached values that are not those of the events.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unreadable(_) => 1,
+            Self::Root(_) => 10,
+            Self::Signature(_) => 11,
+            Self::Inconsistent(_) => 12,
+            Self::Incomplete(_) => 13,
+            Self::Index(_) => 14,
+        }
+    }
+
+    /// The same as a word, for programs.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Unreadable(_) => "unreadable",
+            Self::Root(_) => "root_mismatch",
+            Self::Signature(_) => "bad_signature",
+            Self::Inconsistent(_) => "inconsistent",
+            Self::Incomplete(_) => "incomplete",
+            Self::Index(_) => "index_mismatch",
+        }
+    }
 }

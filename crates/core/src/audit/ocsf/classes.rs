@@ -75,7 +75,8 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
         | "tool.changed"
         | "policy.changed"
         | "policy.reload_failed"
-        | "audit.hold_changed" => Activity::Update,
+        | "audit.hold_changed"
+        | "audit.reindexed" => Activity::Update,
         "token.revoked"
         | "consent.withdrawn"
         | "code.reuse_detected"
@@ -103,7 +104,7 @@ pub(super) fn severity(stored: &Stored<'_>) -> Caption {
     let decision = stored.governance.as_ref().and_then(|it| it.decision.as_deref());
     match &*stored.kind {
         "token.reuse_detected" | "code.reuse_detected" | "audit.rows_refused" => (4, "High"),
-        "policy.reload_failed" => (3, "Medium"),
+        "policy.reload_failed" | "audit.reindexed" => (3, "Medium"),
         "auth.rejected" | "access.refused" | "login.failed" | "request.throttled"
         | "audit.erased" | "audit.hold_changed" => (2, "Low"),
         _ if decision == Some("deny") => (3, "Medium"),

@@ -238,17 +238,26 @@ impl Destination {
 }
 
 /// Progress, for people who watch.
-struct Bar {
+pub(super) struct Bar {
     shown: bool,
     percent: i64,
 }
 
 impl Bar {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { shown: io::stderr().is_terminal(), percent: -1 }
     }
 
-    fn clear(&self) {
+    /// Shows that so much of `total` is done.
+    pub(super) fn show(&mut self, done: i64, total: i64) {
+        let percent = done.saturating_mul(100) / total.max(1);
+        if self.shown && percent != self.percent {
+            self.percent = percent;
+            let _ = write!(io::stderr().lock(), "\r{percent:>3} %");
+        }
+    }
+
+    pub(super) fn clear(&self) {
         if self.shown && self.percent >= 0 {
             let _ = write!(io::stderr().lock(), "\r          \r");
         }
@@ -257,11 +266,7 @@ impl Bar {
 
 impl Progress for Bar {
     async fn reached(&mut self, at: ExportBeat) -> Result<(), ExportError> {
-        let percent = at.scanned.saturating_mul(100) / at.total.max(1);
-        if self.shown && percent != self.percent {
-            self.percent = percent;
-            let _ = write!(io::stderr().lock(), "\r{percent:>3} %");
-        }
+        self.show(at.scanned, at.total);
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ Exit codes:
   11  bad_signature: not signed by a given key of this log
   12  inconsistent: not the continuation of a checkpoint that was kept: rewritten, forked or set back
   13  incomplete: events or the end of the file are missing
-  14  index_mismatch: columns or tiles are not those of the events (with --org)";
+  14  index_mismatch: places, tiles or detached values are not those of the events (with --org)";
 
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]

@@ -1,7 +1,9 @@
-//! A database that was changed from outside: set back, searched by other columns than the records
+//! A database that was changed from outside: set back, searched and counted by other columns than the records
 //! say, or with other records than the log holds.
 
-use super::{files::write, invoke, keys, live, logged, rewrite, size, verify, verify_in_python};
+use super::{
+    files::write, invoke, keys, live, logged, reindex, rewrite, size, verify, verify_in_python,
+};
 use crate::{planted::plant, prelude::*, v1::exports::export};
 
 /// Waits until a checkpoint of `size` events of this org is in the anchor file.
@@ -37,7 +39,7 @@ async fn a_log_that_was_set_back_is_found_while_it_is_shorter_and_after_it_grew_
     gateway.stop();
     let since = ["--since", anchors.to_str().unwrap()];
     let told = live(&gateway, &since, 0, "continues the log").await;
-    assert!(told.contains("columns and tiles"), "{told}");
+    assert!(told.contains("places and tiles"), "{told}");
     let before_loss = fs::read(&anchors).unwrap();
 
     restore(&backup, &database);
@@ -94,7 +96,7 @@ fn aged(lines: &[u8]) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
+async fn an_event_that_a_changed_column_hides_from_a_filter_is_found_and_shown_again() {
     let (gateway, who) = logged(4).await;
     let id = invoke(&gateway, &who).await;
     let listed = async |filter: &str| {
@@ -102,8 +104,7 @@ async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
         items(&answer).iter().any(|item| item["id"] == id.as_str())
     };
     assert!(listed("decision=allow&outcome=success").await);
-    gateway
-        .tamper(&format!("CREATE TABLE as_it_was AS SELECT * FROM audit_events WHERE id = '{id}'"));
+    reindex(&gateway, &["--check"], 0, "").await;
     for (column, value) in [
         ("decision", "'deny'"),
         ("outcome", "'denied'"),
@@ -116,44 +117,118 @@ async fn an_event_that_a_changed_column_hides_from_a_filter_is_found() {
         ("dlp_result", "'x'"),
         ("request_id", "NULL"),
         ("occurred_at", "1"),
+        ("committed_at", "1"),
+        ("payload_at", "1"),
     ] {
         gateway.tamper(&format!("UPDATE audit_events SET {column} = {value} WHERE id = '{id}'"));
         if column == "decision" {
             assert!(!listed("decision=allow").await, "it is hidden");
         }
 
-        let told = live(&gateway, &[], 14, &format!("`{column}`")).await;
+        let found = reindex(&gateway, &["--check"], 14, &format!("`{column}`")).await;
+        let mended = reindex(&gateway, &[], 14, &format!("`{column}`")).await;
 
-        assert!(told.contains(&id), "{column}: {told}");
-        gateway.tamper(&format!(
-            "UPDATE audit_events SET {column} = (SELECT {column} FROM as_it_was) WHERE id = '{id}'"
-        ));
+        assert!(found.contains(&id) && mended.contains(&id), "{column}: {found}{mended}");
+        assert!(found.contains("nothing was changed") && mended.contains("made anew"), "{found}");
+        reindex(&gateway, &["--check"], 0, "0 of").await;
     }
-    let place = "position = (SELECT position FROM as_it_was)";
-    gateway.tamper(&format!("CREATE TABLE found_by AS SELECT * FROM audit_index WHERE {place}"));
-    for (kind, kind_id) in [("actor", 1), ("request", 3), ("id", 4)] {
-        gateway.tamper(&format!("DELETE FROM audit_index WHERE kind = {kind_id} AND {place}"));
+    assert!(listed("decision=allow&outcome=success").await, "it is shown again");
+    live(&gateway, &[], 0, "complete").await;
+    let reported = gateway.get(&who, "/v1/audit/events?type=audit.reindexed").await;
+    let of_one = &items(&reported)[0];
+    has!(of_one, "/count": 1, "/actor/auth/method": "operator", "/outcome/status": "success");
+    let of_one = format!("/v1/audit/events/{}", of_one["id"].as_str().unwrap());
+    let of_one = gateway.get(&who, &of_one).await;
+    assert_eq!(of_one.at("/data/detached/reindex/what"), "events", "{}", of_one.text);
+}
 
-        let told = live(&gateway, &[], 14, "is not in the index").await;
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_of_the_index_and_counts_that_were_changed_are_found() {
+    let (gateway, who) = logged(4).await;
+    let id = invoke(&gateway, &who).await;
+    assert!(size(&gateway, &who).await > 4);
+    if gateway.database_url().starts_with("sqlite:") {
+        let place = format!("position = (SELECT position FROM audit_events WHERE id = '{id}')");
+        for (kind, number) in [("actor", 1), ("request", 3), ("id", 4)] {
+            gateway.tamper(&format!("DELETE FROM audit_index WHERE kind = {number} AND {place}"));
 
-        assert!(told.contains(&id), "{kind}: {told}");
-        gateway.tamper("INSERT OR IGNORE INTO audit_index SELECT * FROM found_by");
+            let found = reindex(&gateway, &[], 14, "`index`").await;
+
+            assert!(found.contains(&id), "{kind}: {found}");
+            reindex(&gateway, &["--check"], 0, "").await;
+        }
+        gateway.tamper(&format!("INSERT INTO audit_index SELECT 2, 'usr_x', position FROM audit_events WHERE id = '{id}'"));
+        reindex(&gateway, &[], 14, "1 entries of the index").await;
     }
-    let told = live(&gateway, &["--json"], 0, "").await;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    assert!(told["indexed"].as_u64() >= Some(5), "{told}");
+    gateway.tamper("UPDATE audit_counts SET number = number + 3 WHERE kind = 1");
+
+    let found = reindex(&gateway, &["--check", "--json"], 14, "").await;
+    let mended = reindex(&gateway, &["--json"], 14, "").await;
+
+    for told in [found, mended] {
+        let told: Value = serde_json::from_str(&told).unwrap();
+        has!(&told, "/exit_code": 14, "/logs/0/counts": 1, "/logs/0/differing": 0);
+    }
+    let all = run(&gateway, &["audit", "reindex"]).await;
+    assert_eq!(all.status.code(), Some(0), "{all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_made_of_a_record_that_is_not_the_one_of_the_log() {
+    let (gateway, who) = logged(2).await;
+    let id = invoke(&gateway, &who).await;
+    assert!(size(&gateway, &who).await > 2);
+    rewrite(&gateway, &id, |texts| {
+        texts.core = texts.core.replace("\"decision\":\"allow\"", "\"decision\":\"deny\"");
+    });
+
+    reindex(&gateway, &[], 10, "NOT those of the log").await;
+
+    let kept = gateway.ask(&format!("SELECT decision FROM audit_events WHERE id = '{id}'"));
+    assert_eq!(kept, "allow");
+    live(&gateway, &[], 10, "").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_was_killed_is_gone_on_with_beside_a_gateway_that_serves() {
+    let (gateway, who) = logged(1).await;
+    plant(&gateway, &who, 1_500).await;
+    assert!(size(&gateway, &who).await > 1_500);
+    let changed = || {
+        let wrong = "SELECT COUNT(*) FROM audit_events WHERE policy = 'x'";
+        gateway.ask(wrong).parse::<u64>().unwrap()
+    };
+    gateway.tamper("UPDATE audit_events SET policy = 'x'");
+    let all = changed();
+    let mut command = gateway.command();
+    command.args(["audit", "reindex", "--org", "acme", "--config"]).arg(gateway.config_file());
+    let mut running = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+
+    let begun = async || Some(changed()).filter(|left| *left < all);
+    eventually("some of them are mended", begun).await;
+    running.kill().unwrap();
+    running.wait().unwrap();
+    invoke(&gateway, &who).await;
+
+    let left = changed();
+    let ended = run(&gateway, &["audit", "reindex", "--org", "acme", "--json"]).await;
+    let told: Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!(told["logs"][0]["differing"], left, "{told}");
+    assert_eq!(ended.status.code(), Some(if left > 0 { 14 } else { 0 }));
+    assert_eq!(changed(), 0);
+    reindex(&gateway, &["--check"], 0, "").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_event_with_a_changed_column_is_named() {
     let (gateway, who) = logged(2).await;
     let ids = [invoke(&gateway, &who).await, invoke(&gateway, &who).await];
-    live(&gateway, &[], 0, "").await;
+    assert!(size(&gateway, &who).await > 3);
     for (id, column) in ids.iter().zip(["target", "decision"]) {
         gateway.tamper(&format!("UPDATE audit_events SET {column} = 'x' WHERE id = '{id}'"));
     }
 
-    let told = live(&gateway, &[], 14, "`target`").await;
+    let told = reindex(&gateway, &["--check"], 14, "`target`").await;
 
     assert!(told.contains("`decision`") && ids.iter().all(|id| told.contains(id)), "{told}");
 }

@@ -253,7 +253,7 @@ const INSERT_SEAL: &str = "
 INSERT INTO audit_seals (org_id, sequence, position, recorded_at, leaf_hash)
 VALUES (?, ?, ?, ?, ?)";
 
-pub(super) const INDEX: &str = concat!(
+pub(in crate::audit) const INDEX: &str = concat!(
     "INSERT OR IGNORE INTO audit_index (kind, name, position) ",
     index_entries!(
         "audit_seals s CROSS JOIN audit_events e ON e.position = s.position",

@@ -66,7 +66,7 @@ fn write_report(report: &Report, indexed: &Indexed, newest: Option<Since>) -> (V
         members.insert("indexed".to_owned(), json!(indexed.events));
     }
     text.push(format!(
-        "columns and tiles are those of {} event{}",
+        "places and tiles are those of {} event{}",
         indexed.events,
         if indexed.events == 1 { "" } else { "s" }
     ));

@@ -1,4 +1,5 @@
-//! A record that was read, held against the leaf that the log has of it.
+//! One event held against the log: its record against the leaf, its detached values against the commitments in the
+//! record. Whoever reads, exports or verifies an event asks this.
 //!
 //! Costs one hash a record, and one for each detached value that is shown. It finds what was changed
 //! in a row without its leaf hash; a change of both is found by the tree (`portcullis audit
@@ -13,14 +14,70 @@ use serde_json::value::RawValue;
 
 use super::{
     leaf::leaf_bytes,
-    merkle::leaf_hash,
+    merkle::{Hash, leaf_hash},
     shown::{NAMES, Shown},
     stored::Sealed,
 };
 use crate::json::{self, Bounds};
 
-/// Name under which [`Sealed::mismatches`] lists the record itself.
+/// Name under which [`Verified::mismatches`] lists the record itself.
 pub const LEAF: &str = "leaf";
+
+/// Result of holding an event against the log.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// Hash of its leaf; `None` if the record is not in the form it was written in.
+    pub leaf: Option<Hash>,
+    /// Number of detached values that are those committed to.
+    pub opened: u64,
+    /// Number of detached values without a salt.
+    pub unopened: u64,
+    /// Names of what is not as the log has it: [`LEAF`] if the record is not the one of the leaf, and those of detached
+    /// values that are not those it committed to. Empty if all fits.
+    pub mismatches: Vec<String>,
+}
+
+/// A detached value with what it is held against.
+pub(super) struct DetachedValue<'a> {
+    pub(super) name: &'a str,
+    /// As JSON.
+    pub(super) value: Cow<'a, str>,
+    pub(super) salt: Option<&'a str>,
+    pub(super) commitment: Option<&'a str>,
+}
+
+impl DetachedValue<'_> {
+    /// True if the commitment is `SHA-256(salt ‖ canonical(value))`. Values are stored in canonical form.
+    fn is_committed(&self, salt: &str) -> bool {
+        let (Ok(salt), Some(commitment), false) =
+            (STANDARD.decode(salt), self.commitment, salt.is_empty())
+        else {
+            return false;
+        };
+        let fits = |value: &str| json::sha256(&[&salt, value.as_bytes()]) == commitment;
+        fits(&self.value)
+            || json::parse(self.value.as_bytes(), Bounds::RECORDED)
+                .is_ok_and(|value| fits(&json::canonical(&value)))
+    }
+}
+
+/// Holds an event against the log; `fits` says whether its leaf is the one that it should have.
+pub(super) fn verify<'a>(
+    leaf: Option<Hash>,
+    fits: bool,
+    values: impl Iterator<Item = DetachedValue<'a>>,
+) -> Verified {
+    let mismatches = if fits { Vec::new() } else { vec![LEAF.to_owned()] };
+    let mut verified = Verified { leaf, mismatches, ..Verified::default() };
+    for value in values {
+        match value.salt {
+            None => verified.unopened += 1,
+            Some(salt) if value.is_committed(salt) => verified.opened += 1,
+            Some(_) => verified.mismatches.push(value.name.to_owned()),
+        }
+    }
+    verified
+}
 
 #[derive(Deserialize)]
 struct Committing<'a> {
@@ -29,15 +86,19 @@ struct Committing<'a> {
 }
 
 impl Sealed<'_> {
-    /// Names what is not as the log has it: [`LEAF`] if the record is not the one of the leaf, and
-    /// those of the detached values `shown` that are not those it committed to. Empty if all fits.
+    /// Holds the event against the log, with those of its detached values that are `shown`.
+    #[must_use]
+    pub fn verify(&self, shown: Shown) -> Verified {
+        let leaf = leaf_bytes(self.core, self.sequence, self.recorded_at);
+        let leaf = leaf.ok().map(|leaf| leaf_hash(leaf.as_bytes()));
+        let fits = leaf == Some(self.leaf_hash);
+        verify_stored(leaf, fits, [Some(self.core), self.detached, self.salts], shown)
+    }
+
+    /// Names what is not as the log has it.
     #[must_use]
     pub fn mismatches(&self, shown: Shown) -> Vec<String> {
-        let leaf = leaf_bytes(self.core, self.sequence, self.recorded_at);
-        let fits = leaf.is_ok_and(|leaf| leaf_hash(leaf.as_bytes()) == self.leaf_hash);
-        let mut found = if fits { Vec::new() } else { vec![LEAF.to_owned()] };
-        found.extend(uncommitted(self.core, self.detached, self.salts, shown));
-        found
+        self.verify(shown).mismatches
     }
 }
 
@@ -50,33 +111,36 @@ pub fn uncommitted(
     salts: Option<&str>,
     shown: Shown,
 ) -> Vec<String> {
-    let (Some(detached), false) = (detached, shown == Shown::Bare) else { return Vec::new() };
+    verify_stored(None, true, [Some(core), detached, salts], shown).mismatches
+}
+
+fn verify_stored(
+    leaf: Option<Hash>,
+    fits: bool,
+    [core, detached, salts]: [Option<&str>; 3],
+    shown: Shown,
+) -> Verified {
+    let (Some(core), Some(detached), false) = (core, detached, shown == Shown::Bare) else {
+        return verify(leaf, fits, std::iter::empty());
+    };
     let record = serde_json::from_str::<Committing<'_>>(core);
     let values = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(detached);
     let salts = serde_json::from_str::<BTreeMap<Cow<'_, str>, Cow<'_, str>>>(salts.unwrap_or("{}"));
     let (Ok(record), Ok(values), Ok(salts)) = (record, values, salts) else {
-        return vec!["detached".to_owned()];
+        let mut verified = verify(leaf, fits, std::iter::empty());
+        verified.mismatches.push("detached".to_owned());
+        return verified;
     };
     let is_shown = |name: &str| shown == Shown::Whole || NAMES.contains(&name);
-    let fits = |name: &str, value: &RawValue| {
-        let salt = STANDARD.decode(salts.get(name)?.as_bytes()).ok()?;
-        let commitment = record.commitments.get(name)?;
-        is_committed(commitment, &salt, value.get()).then_some(())
-    };
-    let wrong = values.iter().filter(|(name, value)| {
-        is_shown(name) && value.get() != "null" && fits(name, value).is_none()
+    let values = values.iter().filter(|(name, value)| is_shown(name) && value.get() != "null");
+    let values = values.map(|(name, value)| DetachedValue {
+        name,
+        value: Cow::Borrowed(value.get()),
+        // Value and salt go together.
+        salt: Some(salts.get(name).map_or("", |salt| &**salt)),
+        commitment: record.commitments.get(name).map(|commitment| &**commitment),
     });
-    wrong.map(|(name, _)| name.clone().into_owned()).collect()
-}
-
-/// True if `commitment` is `SHA-256(salt ‖ canonical(value))`. Values are stored in canonical form.
-fn is_committed(commitment: &str, salt: &[u8], value: &str) -> bool {
-    if json::sha256(&[salt, value.as_bytes()]) == commitment {
-        return true;
-    }
-    let parsed = json::parse(value.as_bytes(), Bounds::RECORDED);
-    parsed
-        .is_ok_and(|value| json::sha256(&[salt, json::canonical(&value).as_bytes()]) == commitment)
+    verify(leaf, fits, values)
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use portcullis_store::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-use super::{IndexFault, text_at};
+use super::walk::{IndexFault, text_at};
 use crate::{audit::events::object, nodes::commands::Shell};
 
 /// Events that are read at a time.
@@ -140,7 +140,7 @@ impl Removals {
             wrong,
         };
         let lost = lost_members(event, record).map_err(wrong)?;
-        let committed_at = Timestamp::from_micros(event.committed_at);
+        let committed_at = Timestamp::from_micros(event.columns.committed_at);
         let targets = ["/id", "/actor/id", "/actor/via", "/org_id"];
         let mut targets: Vec<_> = targets.iter().filter_map(|at| text_at(record, at)).collect();
         targets.dedup();
@@ -220,7 +220,7 @@ fn values_of(event: &IndexedEvent) -> Option<Values<'_>> {
 }
 
 /// True if the row has a payload, not only the commitment to one.
-pub(super) fn keeps_payload(event: &IndexedEvent) -> bool {
+pub(in super::super) fn keeps_payload(event: &IndexedEvent) -> bool {
     let values = values_of(event).unwrap_or_default();
     PAYLOADS.iter().any(|name| values.get(*name).is_some_and(|value| value.get() != "null"))
 }

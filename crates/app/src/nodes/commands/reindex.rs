@@ -1,0 +1,300 @@
+//! The index of events, made anew from the log: whatever events are found and counted by follows from their records,
+//! and is compared with these.
+//!
+//! A record is taken only if it is the one of its leaf in the stored tree; that this tree is the one that was signed
+//! is what `portcullis audit verify` finds out. Each batch of events is a transaction of its own, beside whatever
+//! serves: a run that was ended is gone on with by another one.
+
+use std::collections::BTreeMap;
+
+use portcullis_core::{
+    audit::{EventType, Hash, Sealed, Shown, tiles::TileId},
+    clock::Timestamp,
+    id::OrgId,
+};
+use portcullis_store::{
+    CountedEvents, IndexColumns, IndexedEvent, NewEvent, Org, StoreError, TEXT_COLUMNS,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Shell,
+    verification::{WIDTH, keeps_payload, place, text_at},
+};
+use crate::{
+    audit::{
+        events::{object, row_of},
+        retention::Retention,
+    },
+    request::target_of,
+};
+
+/// Events that are named.
+const MAX_NAMED: usize = 20;
+/// Events that may be sealed after the others were counted, and are counted while nothing is sealed.
+const LATE: i64 = 1_000;
+
+/// Extent of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReindexMode {
+    /// What differs is told, and left as it is.
+    Check,
+    /// What differs is made anew.
+    Mend,
+}
+
+/// Differences of the index of a log from its records.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Reindexed {
+    /// Number of events that were compared.
+    pub events: u64,
+    /// Number of those of which columns or entries of the index were not those of the record.
+    pub differing: u64,
+    /// The first of them.
+    pub named: Vec<DifferingEvent>,
+    /// Number of those whose record is not the one in the tree: nothing follows from it.
+    pub unproven: u64,
+    /// The first of their places.
+    pub unproven_places: Vec<i64>,
+    /// Number of entries of the index that no event has.
+    pub stray_entries: u64,
+    /// Number of counts that were not those of the events; absent if differing events were left as they are.
+    pub counts: Option<u64>,
+}
+
+/// An event whose index is not that of its record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct DifferingEvent {
+    /// Its id, as the record has it.
+    pub event: String,
+    pub sequence: i64,
+    /// The columns that differ; `index` for entries that are not there.
+    pub columns: Vec<&'static str>,
+}
+
+impl Reindexed {
+    /// True if anything was not as the records say.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.differing + self.stray_entries + self.counts.unwrap_or(0) > 0
+    }
+
+    /// Notes these events, of which these columns follow. True if any of them differs.
+    fn note(&mut self, events: &[IndexedEvent], derived: &[Option<IndexColumns>]) -> bool {
+        let before = self.differing;
+        for (event, derived) in events.iter().zip(derived) {
+            self.events += 1;
+            let Some(derived) = derived else {
+                self.unproven += 1;
+                if self.unproven_places.len() < MAX_NAMED {
+                    self.unproven_places.push(event.sequence);
+                }
+                continue;
+            };
+            let mut columns = event.columns.differing(derived);
+            if !event.is_indexed {
+                columns.push("index");
+            }
+            if columns.is_empty() {
+                continue;
+            }
+            self.differing += 1;
+            if self.named.len() < MAX_NAMED {
+                let [id, ..] = &derived.texts;
+                let event_id = id.clone().unwrap_or_default();
+                let sequence = event.sequence;
+                self.named.push(DifferingEvent { event: event_id, sequence, columns });
+            }
+        }
+        self.differing > before
+    }
+}
+
+/// Leaves of a part of a log, and what stands in front of it.
+struct Part {
+    first: u64,
+    /// The first place behind it.
+    end: u64,
+    /// None of them if the tree does not have them.
+    leaves: Vec<Hash>,
+    /// When the event in front was recorded.
+    before: Option<i64>,
+}
+
+impl Part {
+    /// The columns that follow from the records of these events; none of a record that is not the one in the tree.
+    fn derive(&self, events: &[IndexedEvent]) -> Vec<Option<IndexColumns>> {
+        let mut before = self.before;
+        let derive = |event: &IndexedEvent| {
+            let earlier = before.replace(event.recorded_at);
+            let within = u64::try_from(event.sequence).ok()?.checked_sub(self.first)?;
+            let leaf = self.leaves.get(usize::try_from(within).ok()?)?;
+            let sealed = indexed(event)?;
+            if sealed.leaf_hash != *leaf || !sealed.mismatches(Shown::Bare).is_empty() {
+                return None;
+            }
+            columns_of(event, &object(&event.core)?, earlier)
+        };
+        events.iter().map(derive).collect()
+    }
+}
+
+/// The event as core reads it.
+pub(super) fn indexed(event: &IndexedEvent) -> Option<Sealed<'_>> {
+    Some(Sealed {
+        core: &event.core,
+        detached: event.detached.as_deref(),
+        salts: event.salts.as_deref(),
+        sequence: event.sequence,
+        recorded_at: Timestamp::from_micros(event.recorded_at),
+        leaf_hash: event.leaf_hash.as_slice().try_into().ok()?,
+    })
+}
+
+/// The columns that follow from the record of an event; the one in front was recorded at `before`.
+fn columns_of(
+    event: &IndexedEvent,
+    record: &Map<String, Value>,
+    before: Option<i64>,
+) -> Option<IndexColumns> {
+    let stored = &event.columns;
+    let occurred_at = text_at(record, "/occurred_at")?;
+    // Records have milliseconds.
+    let is_same = Timestamp::from_micros(stored.occurred_at).to_string() == occurred_at;
+    let said = Timestamp::parse_rfc3339(occurred_at)?.as_micros();
+    // Recorded later than the one in front is only what was committed later.
+    let is_later = before.is_some_and(|before| before < event.recorded_at);
+    let fits = stored.committed_at == event.recorded_at
+        || stored.committed_at < event.recorded_at && !is_later;
+    let committed_at = if fits { stored.committed_at } else { event.recorded_at };
+    Some(IndexColumns {
+        texts: TEXT_COLUMNS.map(|(_, at)| text_at(record, at).map(str::to_owned)),
+        occurred_at: if is_same { stored.occurred_at } else { said },
+        committed_at,
+        payload_at: keeps_payload(event).then_some(committed_at),
+    })
+}
+
+impl Shell {
+    /// Compares what the org's events are found and counted by with their records, and with [`ReindexMode::Mend`]
+    /// makes it anew. Tells `progress` the events that were looked at and their number.
+    pub async fn reindex(
+        &self,
+        org: &Org,
+        mode: ReindexMode,
+        retention: Retention,
+        mut progress: impl FnMut(i64, i64) + Send,
+    ) -> Result<Reindexed, StoreError> {
+        let mut found = Reindexed::default();
+        let kept_from = self.store.pruned_size(org.id).await?;
+        let mut counted = self.nothing_counted(org.id, kept_from, retention).await?;
+        // What is sealed from now on is indexed by whoever seals it.
+        let size = self.size(org.id).await?;
+        let begin = u64::try_from(kept_from).unwrap_or(0) / WIDTH;
+        let mut before = None;
+        for index in begin..size.div_ceil(WIDTH) {
+            let first = index * WIDTH;
+            let end = size.min(first + WIDTH);
+            let id = TileId { level: 0, index };
+            let leaves = self.tile(org.id, id, end - first).await?.unwrap_or_default();
+            let part = Part { first, end, leaves, before };
+            before = self.reindex_part(org.id, mode, &part, &mut found).await?.or(before);
+            self.store.count_calls(org.id, &mut counted, place(end)).await?;
+            progress(place(end), place(size));
+        }
+        while place(self.size(org.id).await?) > counted.end.saturating_add(LATE) {
+            let end = counted.end.saturating_add(LATE);
+            self.store.count_calls(org.id, &mut counted, end).await?;
+        }
+        found.counts = match mode {
+            // Counted by columns that are wrong, they would only seem to differ.
+            ReindexMode::Check if found.differing > 0 => None,
+            ReindexMode::Check => {
+                Some(self.store.mend_counts(org.id, counted, None::<fn(u64) -> NewEvent>).await?)
+            }
+            ReindexMode::Mend => {
+                let tell = |count| self.reindexed(org.id, count, &json!({ "what": "counts" }));
+                Some(self.store.mend_counts(org.id, counted, Some(tell)).await?)
+            }
+        };
+        Ok(found)
+    }
+
+    /// Number of the org's sealed events.
+    async fn size(&self, org: OrgId) -> Result<u64, StoreError> {
+        Ok(u64::try_from(self.store.sealed_size(org).await?).unwrap_or(0))
+    }
+
+    /// Counts of no event yet. Those of a time of which events or counts may be gone are left as they are.
+    async fn nothing_counted(
+        &self,
+        org: OrgId,
+        kept_from: i64,
+        retention: Retention,
+    ) -> Result<CountedEvents, StoreError> {
+        let now = self.clock.now();
+        let mut complete = now.plus_seconds(-retention.events);
+        if kept_from > 0 {
+            let oldest = self.store.indexed_events(org, kept_from, kept_from + 1).await?;
+            let oldest = oldest.first().map(|event| Timestamp::from_micros(event.recorded_at));
+            complete = complete.max(oldest.unwrap_or(complete));
+        }
+        Ok(CountedEvents::new(kept_from, complete, now))
+    }
+
+    /// Compares the events of a part of the log, and mends those that differ. When the last of them was recorded.
+    async fn reindex_part(
+        &self,
+        org: OrgId,
+        mode: ReindexMode,
+        part: &Part,
+        found: &mut Reindexed,
+    ) -> Result<Option<i64>, StoreError> {
+        let (first, end) = (place(part.first), place(part.end));
+        let events = self.store.indexed_events(org, first, end).await?;
+        if found.note(&events, &part.derive(&events)) && mode == ReindexMode::Mend {
+            let details = json!({ "what": "events", "first": first, "last": end - 1 });
+            let tell = |count| self.reindexed(org, count, &details);
+            self.store.mend_events(org, first, end, |events| part.derive(events), tell).await?;
+        }
+        Ok(events.last().map(|event| event.recorded_at))
+    }
+
+    /// Compares the entries of the index with the events, and with [`ReindexMode::Mend`] removes those that none has:
+    /// of one org, or all. Number of such entries by org; those without one are at positions of no event.
+    pub async fn reindex_entries(
+        &self,
+        only: Option<OrgId>,
+        mode: ReindexMode,
+    ) -> Result<BTreeMap<Option<OrgId>, u64>, StoreError> {
+        let mut found = BTreeMap::new();
+        let mut after = (i64::MIN, String::new(), i64::MIN);
+        loop {
+            let (stray, last) = self.store.stray_entries(&after).await?;
+            let mut by_org = BTreeMap::<_, Vec<_>>::new();
+            for entry in stray.into_iter().filter(|it| only.is_none() || it.org == only) {
+                by_org.entry(entry.org).or_default().push(entry);
+            }
+            for (org, entries) in by_org {
+                let details = json!({ "what": "entries" });
+                let tell = |count| org.map(|org| self.reindexed(org, count, &details));
+                let count = match mode {
+                    ReindexMode::Check => u64::try_from(entries.len()).unwrap_or(u64::MAX),
+                    ReindexMode::Mend => self.store.remove_stray_entries(&entries, tell).await?,
+                };
+                *found.entry(org).or_default() += count;
+            }
+            let Some(last) = last else { return Ok(found) };
+            after = last;
+        }
+    }
+
+    /// The event that tells of a part of the index that was made anew.
+    fn reindexed(&self, org: OrgId, count: u64, details: &Value) -> NewEvent {
+        let mut event = self.event(EventType::AuditReindexed, org, target_of("audit_log", org));
+        event.count = Some(count);
+        event.detached = event.detached.keep("reindex", Some(details.clone()), &*self.random);
+        row_of(&event)
+    }
+}
