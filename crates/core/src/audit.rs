@@ -21,13 +21,13 @@ mod capture;
 mod commitment;
 mod csv;
 mod event;
-mod kept;
 mod leaf;
 mod ocsf;
+mod packed;
 mod record;
-mod shown;
-mod stored;
+mod row;
 mod verified;
+mod view;
 
 #[cfg(test)]
 mod tests;
@@ -37,16 +37,16 @@ pub use self::{
     commitment::Detached,
     csv::{CSV_COLUMNS, CSV_MARK, CsvLines},
     event::{Durations, Event, EventParts, RecordedEvent},
-    kept::{RestoredRecord, restore},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,
     ocsf::{OCSF_VERSION, ocsf_line},
+    packed::{RestoredRecord, restore},
     record::{
         Actor, ActorClient, Auth, Credential, DlpFinding, DlpResult, EventType, Governance,
         Outcome, OutcomeStatus, RecordedDecision, Request, SCHEMA, Target, UsedApproval,
     },
-    shown::Shown,
-    stored::{Sealed, StoredError},
+    row::{Sealed, StoredError},
     verified::{LEAF, Verified, uncommitted},
+    view::Shown,
 };

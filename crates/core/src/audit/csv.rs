@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use csv::{Terminator, Writer, WriterBuilder};
 
-use super::stored::{Sealed, StoredError};
+use super::row::{Sealed, StoredError};
 
 /// Mark by which Excel reads a table as UTF-8, before everything else.
 pub const CSV_MARK: &[u8] = "\u{feff}".as_bytes();

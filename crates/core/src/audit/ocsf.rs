@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use self::classes::{action, activity, severity, status};
-use super::stored::{ActorAndSource, Sealed, Stored, StoredError};
+use super::row::{ActorAndSource, Sealed, Stored, StoredError};
 use crate::clock::Timestamp;
 
 /// The version of the schema that the lines are written in; the profile `record_integrity` is new

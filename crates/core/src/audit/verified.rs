@@ -15,8 +15,8 @@ use serde_json::value::RawValue;
 use super::{
     leaf::leaf_bytes,
     merkle::{Hash, leaf_hash},
-    shown::{NAMES, Shown},
-    stored::Sealed,
+    row::Sealed,
+    view::{NAMES, Shown},
 };
 use crate::json::{self, Bounds};
 

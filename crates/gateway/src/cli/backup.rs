@@ -118,7 +118,7 @@ impl Backup {
             self.installation.output().note(&format!("copying the database, {mebibytes} MiB"));
             let copy = self.folder.join(DATABASE);
             let copy = async |node: &OfflineNode| copy_database(&node.shell.store, &copy).await;
-            self.installation.with_office(copy).await?;
+            self.installation.with_offline_node(copy).await?;
         }
         let mut sources = places(&config, self.keys);
         sources.extend(config.file.clone().map(|file| (CONFIG.to_owned(), file)));

@@ -73,7 +73,7 @@ impl Installation {
         if let Ok(id) = named.parse() {
             return Ok(Some(id));
         }
-        self.with_office(async |node| Ok(Some(node.shell.org(named).await?.id))).await
+        self.with_offline_node(async |node| Ok(Some(node.shell.org(named).await?.id))).await
     }
 
     /// Warns of a node that decides by other policies than those of the folder.
@@ -99,7 +99,7 @@ impl Installation {
     }
 
     /// Acts in the office of the installation, and closes it whatever comes of that.
-    pub(super) async fn with_office<T>(
+    pub(super) async fn with_offline_node<T>(
         &self,
         act: impl AsyncFnOnce(&OfflineNode) -> Result<T, Failure>,
     ) -> Result<T, Failure> {

@@ -77,7 +77,7 @@ async fn list(installation: &Installation) -> Result<(), Failure> {
     let config = installation.config()?;
     let vault = boot::open_vault(&config)?;
     let count = async |node: &OfflineNode| Ok(node.shell.store.count_secrets().await?);
-    let counted = installation.with_office(count).await?;
+    let counted = installation.with_offline_node(count).await?;
     let sealed = |id: &str| counted.iter().find(|(key, _)| key == id).map_or(0, |(_, n)| *n);
     let mut records: Vec<Value> = vault
         .ids()
@@ -110,7 +110,7 @@ async fn rotate(rewrap_only: bool, installation: &Installation) -> Result<(), Fa
     let rotate = async |node: &OfflineNode| {
         Ok(rotate_secrets(&node.shell.store, &vault, &boot::SystemRandom).await?)
     };
-    let count = installation.with_office(rotate).await?;
+    let count = installation.with_offline_node(rotate).await?;
     let id = vault.primary();
     let record = json!({ "id": id, "made": made, "rewrapped": count });
     let text = format!(

@@ -65,7 +65,7 @@ impl OfOrg {
     ) -> Result<T, Failure> {
         let named = self.org.as_deref();
         let act = async |node: &OfflineNode| act(node, node.shell.org_or_only(named).await?).await;
-        self.installation.with_office(act).await
+        self.installation.with_offline_node(act).await
     }
 
     /// Records about principals, whose ids are their member `id`: each with the name as `principal_name`.

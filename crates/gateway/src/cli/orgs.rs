@@ -120,13 +120,13 @@ impl Orgs {
                 let plan = plan.plan()?;
                 let create =
                     async |node: &OfflineNode| Ok(node.shell.create_org(&name, plan).await?);
-                let org = installation.with_office(create).await?;
+                let org = installation.with_offline_node(create).await?;
                 let text = format!("made the org {} ({name}, plan {})", org.id, org.plan.name());
                 installation.output().record(&record(&org), &text)
             }
             Self::List { installation } => {
                 let list = async |node: &OfflineNode| Ok(node.shell.orgs().await?);
-                let orgs = installation.with_office(list).await?;
+                let orgs = installation.with_offline_node(list).await?;
                 let records: Vec<Value> = orgs.iter().map(record).collect();
                 let columns = [
                     "id", "name", "plan", "requests_per_minute", "invocations_per_minute",
@@ -176,7 +176,7 @@ async fn change(
         change(node, &org).await?;
         Ok(node.shell.org(&org.id.to_string()).await?)
     };
-    installation.with_office(changed).await
+    installation.with_offline_node(changed).await
 }
 
 fn record(org: &Org) -> Value {

@@ -245,7 +245,7 @@ impl Whom {
             let found = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
             act(&node.shell, found.id).await
         };
-        self.installation.with_office(act).await
+        self.installation.with_offline_node(act).await
     }
 
     /// Makes the change to the principal, and tells of it.

@@ -73,7 +73,7 @@ async fn end(session: SessionId, installation: &Installation) -> Result<(), Fail
         gateway.delete(&format!("/v1/sessions/{session}")).await?;
     } else {
         let end = async |node: &OfflineNode| Ok(node.shell.end_session(session).await?);
-        installation.with_office(end).await?;
+        installation.with_offline_node(end).await?;
     }
     let text = format!("ended {session}: its browser is signed out");
     installation.output().record(&json!({ "id": session, "ended": true }), &text)

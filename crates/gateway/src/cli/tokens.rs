@@ -105,7 +105,7 @@ impl Tokens {
                 } else {
                     let revoke =
                         async |node: &OfflineNode| Ok(node.shell.revoke_token(token_id).await?);
-                    json!(installation.with_office(revoke).await?)
+                    json!(installation.with_offline_node(revoke).await?)
                 };
                 let shown = json!({ "revoked": token_id, "descendants_revoked": others });
                 let text = format!("revoked {token_id} and {others} tokens that descend from it");
@@ -133,7 +133,7 @@ impl Create {
             };
             Ok(node.shell.create_token(request).await?)
         };
-        let made = self.installation.with_office(create).await?;
+        let made = self.installation.with_offline_node(create).await?;
         let output = self.installation.output();
         tell_scopes(output, &made.record.scopes.to_string());
         if !made.unnamed.is_empty() {
@@ -229,7 +229,7 @@ async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure
         Ok(node.shell.inspect_token(token.expose()).await?)
     };
     let Inspected { record: token, principal, scopes, state } =
-        installation.with_office(inspect).await?;
+        installation.with_offline_node(inspect).await?;
     let mut shown = record(&token);
     if let Value::Object(members) = &mut shown {
         let more = [

@@ -107,7 +107,7 @@ impl Accept {
         let records = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
             elsewhere::accept(&gateway, &self).await?
         } else {
-            self.installation.with_office(async |node| self.accept(node).await).await?
+            self.installation.with_offline_node(async |node| self.accept(node).await).await?
         };
         let output = self.installation.output();
         let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
@@ -159,7 +159,7 @@ async fn list_pins(
         records.extend(surplus.iter().filter(of_provider).map(surplus_record));
         Ok(records)
     };
-    installation.with_office(list).await
+    installation.with_offline_node(list).await
 }
 
 /// The record of a tool, and what differs if it waits.
@@ -175,7 +175,7 @@ async fn find_pin(
             waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
         Ok((record(&pin), differences))
     };
-    installation.with_office(find).await
+    installation.with_offline_node(find).await
 }
 
 async fn org(node: &OfflineNode, named: Option<&str>) -> Result<Option<OrgId>, Failure> {

@@ -2,7 +2,7 @@
 //! what is asked, decided and shown.
 
 mod changed;
-mod held;
+mod held_calls;
 mod offline;
 mod sdk;
 mod waiting;

@@ -1,8 +1,8 @@
 //! The log as evidence: what the commands make of it, also after tampering.
 
 mod anchors;
+mod changed_database;
 mod files;
-mod held;
 mod keys;
 mod tampered;
 

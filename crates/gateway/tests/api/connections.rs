@@ -3,9 +3,9 @@
 mod addresses;
 mod frames;
 mod framing;
-mod kept;
 mod known;
 mod resting;
+mod reused;
 mod strangers;
 
 use crate::prelude::*;

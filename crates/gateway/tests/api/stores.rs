@@ -6,7 +6,7 @@ use crate::prelude::*;
 
 /// The files whose tests choose their store, and why.
 const OWN_STORE: [(&str, &str); 17] = [
-    ("audit_log/held.rs", "sets back an SQLite file to an earlier copy"),
+    ("audit_log/changed_database.rs", "sets back an SQLite file to an earlier copy"),
     ("cluster.rs", "nodes of one installation share a PostgreSQL database"),
     ("cluster/encrypted.rs", "speaks TLS to a PostgreSQL server of its own"),
     ("cluster/members.rs", "the same"),

@@ -16,7 +16,7 @@ use portcullis_core::{
     id::{EventId, OrgId},
 };
 
-use self::growth::{Growth, Head, Standing, Unsealed, frontier_of, grown, seals_of, signed};
+use self::growth::{Growth, Head, LogState, Unsealed, frontier_of, grown, seals_of, signed};
 pub(super) use self::sqlite::INDEX;
 use super::checkpoints::{CheckpointKind, HeadRow, StoredCheckpoint};
 use crate::{
@@ -189,7 +189,7 @@ impl Store {
     /// with the events that have their places by now.
     async fn seal_read(
         &self,
-        read: Vec<(OrgId, Result<Option<Standing>, StoreError>)>,
+        read: Vec<(OrgId, Result<Option<LogState>, StoreError>)>,
         sealer: &impl Sealer,
         told: &mut SealResults,
     ) -> Vec<(OrgId, u64)> {
@@ -224,7 +224,7 @@ impl Store {
     async fn step(
         &self,
         org: OrgId,
-        standing: Option<Standing>,
+        standing: Option<LogState>,
         sealer: &impl Sealer,
     ) -> Result<Step, StoreError> {
         let Some(mut standing) = standing else { return Ok(Step::Done) };
@@ -261,7 +261,7 @@ impl Store {
         &self,
         orgs: &[OrgId],
         horizon: i64,
-    ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Option<LogState>, StoreError>>, StoreError> {
         match &self.db {
             Db::Sqlite { log, .. } => {
                 let orgs = orgs.to_vec();

@@ -1,6 +1,6 @@
 //! OCSF's closed numbers for the gateway's types and outcomes.
 
-use crate::audit::stored::Stored;
+use crate::audit::row::Stored;
 
 /// A number of a closed set and its caption.
 pub(super) type Caption = (u32, &'static str);

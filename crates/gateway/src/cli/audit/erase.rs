@@ -45,7 +45,7 @@ impl Erase {
             let selection = Selection { event, actor, from, to };
             Ok(node.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };
-        let erased = installation.with_office(erase).await?;
+        let erased = installation.with_offline_node(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });
         let text = match erased.held {
             0 => format!("erased from {} events", erased.erased),

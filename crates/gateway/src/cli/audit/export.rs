@@ -95,7 +95,7 @@ impl Export {
             place.finish()?;
             Ok(describe_export(&request, &written))
         };
-        let made = installation.with_office(export).await;
+        let made = installation.with_offline_node(export).await;
         tell(&installation, output.as_deref(), made)
     }
 }

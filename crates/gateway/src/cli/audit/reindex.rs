@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::export::Bar;
 use crate::{
-    boot::Office,
+    boot::OfflineNode,
     cli::{installation::Installation, output::Failure},
 };
 
@@ -31,8 +31,8 @@ impl Reindex {
         let config = self.installation.config()?;
         let retention = config.audit.retention.rule();
         let mode = if self.check { ReindexMode::Check } else { ReindexMode::Mend };
-        let reindex = async |office: &Office| {
-            let shell = &office.shell;
+        let reindex = async |node: &OfflineNode| {
+            let shell = &node.shell;
             let named = match &self.org {
                 Some(named) => Some(shell.org(named).await?),
                 None => None,
@@ -56,7 +56,7 @@ impl Reindex {
             }
             Ok((logs, stray.values().sum::<u64>()))
         };
-        let (logs, stray) = self.installation.with_office(reindex).await?;
+        let (logs, stray) = self.installation.with_offline_node(reindex).await?;
         self.tell(&logs, stray)
     }
 

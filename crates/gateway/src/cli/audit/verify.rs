@@ -1,7 +1,7 @@
 //! `portcullis audit verify`: offline, in little memory, with nothing but keys from elsewhere; or the
 //! log of an installation as it is at this moment.
 
-mod kept;
+mod checkpoints;
 mod live;
 mod reading;
 
@@ -24,7 +24,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use self::{kept::KeptCheckpoint, reading::Lines};
+use self::{checkpoints::KeptCheckpoint, reading::Lines};
 use crate::cli::{installation::Installation, output::Failure};
 
 /// The codes of [`Fault::exit_code`], for a person.

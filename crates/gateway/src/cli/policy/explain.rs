@@ -40,7 +40,7 @@ impl Explain {
             let org = node.shell.org_or_only(org.as_deref()).await?.id;
             Ok(node.shell.stored_event(org, id).await?)
         };
-        let event = desk.installation.with_office(find).await?;
+        let event = desk.installation.with_offline_node(find).await?;
         let bench = desk.bench(&config).await?;
         let written = in_force(&desk, &config, &bench)?;
         let overrides = Overrides::new(config.overrides_file());

@@ -72,7 +72,7 @@ impl Unsealed {
 
 /// All that has to be known of a log to seal it.
 #[derive(Debug)]
-pub(crate) struct Standing {
+pub(crate) struct LogState {
     /// The last signed checkpoint. Read before the head, so that a head behind it is one that was
     /// set back.
     pub(crate) signed: Option<StoredCheckpoint>,
@@ -85,7 +85,7 @@ pub(crate) struct Standing {
     pub(crate) edge: Tiles,
 }
 
-impl Standing {
+impl LogState {
     /// The tree as it stands.
     pub(super) fn tree(&mut self) -> Result<GrowingTree, StoreError> {
         let edge = std::mem::take(&mut self.edge);

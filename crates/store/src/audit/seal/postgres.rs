@@ -2,7 +2,7 @@
 
 use portcullis_core::{audit::tiles::Tiles, id::OrgId};
 
-use super::{Growth, Head, Standing, Unsealed};
+use super::{Growth, Head, LogState, Unsealed};
 use crate::{
     audit::{
         checkpoints::{self, CheckpointKind, CheckpointRow, put_checkpoint},
@@ -20,7 +20,7 @@ pub(super) async fn standings(
     orgs: &[OrgId],
     horizon: i64,
     most: usize,
-) -> Vec<Result<Option<Standing>, StoreError>> {
+) -> Vec<Result<Option<LogState>, StoreError>> {
     let mut all = Vec::new();
     let mut rows = 0;
     for org in orgs {
@@ -39,7 +39,7 @@ async fn standing(
     org: OrgId,
     horizon: i64,
     most: usize,
-) -> Result<Option<Standing>, StoreError> {
+) -> Result<Option<LogState>, StoreError> {
     // Nothing is to be committed: it ends by itself.
     let mut tx = begin(pool, Scope::from(org)).await?;
     let id = org.to_string();
@@ -53,11 +53,11 @@ async fn standing(
     let head = Head { size, tree_size, last_position, last_recorded_at };
     if tree_size != size {
         let (rows, edge) = (Vec::new(), Tiles::default());
-        return Ok(Some(Standing { signed, head, last_given, rows, edge }));
+        return Ok(Some(LogState { signed, head, last_given, rows, edge }));
     }
     let rows = unsealed(&mut tx, org, last_position, horizon, most).await?;
-    let edge = read_tiles!(tx, &id, Standing::edge_of(size)?);
-    Ok(Some(Standing { signed, head, last_given, rows, edge }))
+    let edge = read_tiles!(tx, &id, LogState::edge_of(size)?);
+    Ok(Some(LogState { signed, head, last_given, rows, edge }))
 }
 
 /// The sequence is not part of the snapshot: read with the head, it is never behind it.

@@ -5,7 +5,7 @@ use portcullis_core::{audit::tiles::Tiles, clock::Timestamp, id::OrgId};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::{
-    Growth, Head, Standing, Unsealed,
+    Growth, Head, LogState, Unsealed,
     tail::{self, Waiting},
 };
 use crate::{
@@ -55,13 +55,13 @@ impl LogConnection {
         orgs: &[OrgId],
         horizon: i64,
         most: usize,
-    ) -> Result<Vec<Result<Option<Standing>, StoreError>>, StoreError> {
+    ) -> Result<Vec<Result<Option<LogState>, StoreError>>, StoreError> {
         // A single read transaction: otherwise each statement takes and releases the locks of the file.
         let open = self.open()?.unchecked_transaction()?;
         let read: Vec<_> = orgs.iter().map(|org| standing(&open, *org)).collect();
         let mut waiting = Waiting::default();
         for (org, standing) in orgs.iter().zip(&read) {
-            if let Ok(Some(Standing { head, .. })) = standing
+            if let Ok(Some(LogState { head, .. })) = standing
                 && head.tree_size == head.size
             {
                 waiting.add(*org, head.last_position);
@@ -105,7 +105,7 @@ fn last_position(open: &Connection) -> Result<i64, rusqlite::Error> {
 }
 
 /// The head of the log and the edge of its tree, without events.
-fn standing(open: &Connection, org: OrgId) -> Result<Option<Standing>, StoreError> {
+fn standing(open: &Connection, org: OrgId) -> Result<Option<LogState>, StoreError> {
     let id = org.to_string();
     let signed = signed(open, &id)?;
     let head = open.prepare_cached(HEAD)?.query_row([&id], |row| {
@@ -121,14 +121,14 @@ fn standing(open: &Connection, org: OrgId) -> Result<Option<Standing>, StoreErro
     let mut edge = Tiles::default();
     if head.tree_size == head.size {
         let mut select = open.prepare_cached(tree::TILE)?;
-        for tile in Standing::edge_of(head.size)? {
+        for tile in LogState::edge_of(head.size)? {
             let place = (&id, i64::from(tile.level), number(tile.index));
             if let Some(hashes) = select.query_row(place, |row| row.get(0)).optional()? {
                 edge.insert(tile, hashes);
             }
         }
     }
-    Ok(Some(Standing { signed, head, last_given, rows: Vec::new(), edge }))
+    Ok(Some(LogState { signed, head, last_given, rows: Vec::new(), edge }))
 }
 
 fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, StoreError> {
@@ -148,11 +148,11 @@ fn signed(open: &Connection, org: &str) -> Result<Option<StoredCheckpoint>, Stor
 fn with_rows(
     open: &Connection,
     org: OrgId,
-    standing: Option<Standing>,
+    standing: Option<LogState>,
     positions: &[i64],
-) -> Result<Option<Standing>, StoreError> {
+) -> Result<Option<LogState>, StoreError> {
     let Some(standing) = standing else { return Ok(None) };
-    Ok(Some(Standing { rows: unsealed(open, org, positions)?, ..standing }))
+    Ok(Some(LogState { rows: unsealed(open, org, positions)?, ..standing }))
 }
 
 /// The events of the org at these positions.

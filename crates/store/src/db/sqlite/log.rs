@@ -46,7 +46,7 @@ pub(crate) struct Log {
 
 /// A turn to write with another connection.
 #[derive(Debug)]
-pub(crate) struct Turn {
+pub(crate) struct WriteTurn {
     _turn: OwnedMutexGuard<LogConnection>,
 }
 
@@ -66,9 +66,9 @@ impl Log {
     }
 
     /// Waits for a turn to write with another connection.
-    pub(crate) async fn turn(&self) -> Result<Turn, StoreError> {
+    pub(crate) async fn turn(&self) -> Result<WriteTurn, StoreError> {
         let turn = timeout(self.wait, Arc::clone(&self.connection).lock_owned()).await;
-        turn.map(|turn| Turn { _turn: turn }).map_err(|_| busy())
+        turn.map(|turn| WriteTurn { _turn: turn }).map_err(|_| busy())
     }
 
     /// Waits for a turn to write and takes it, on this thread. Must not be called where tasks run.

@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::log::Turn;
+use super::log::WriteTurn;
 use crate::{
     db::statement::{Bound, Most, Read, Row},
     error::DriverError,
@@ -61,7 +61,7 @@ pub(crate) struct Session {
     shared: Arc<Shared>,
     /// True from the beginning of a transaction on, until it is committed.
     has_begun: bool,
-    _turn: Option<Turn>,
+    _turn: Option<WriteTurn>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -88,13 +88,13 @@ impl Connections {
     }
 
     /// Begins a transaction that may write, within a turn to write.
-    pub(crate) async fn begin(&self, turn: Turn) -> Result<Session, DriverError> {
+    pub(crate) async fn begin(&self, turn: WriteTurn) -> Result<Session, DriverError> {
         let mut session = self.take_in_turn(Some(turn)).await?;
         session.begin().await?;
         Ok(session)
     }
 
-    async fn take_in_turn(&self, turn: Option<Turn>) -> Result<Session, DriverError> {
+    async fn take_in_turn(&self, turn: Option<WriteTurn>) -> Result<Session, DriverError> {
         let shared = &self.0;
         let permit = timeout(shared.wait, Arc::clone(&shared.free).acquire_owned()).await;
         let permit = permit

@@ -7,7 +7,7 @@ use portcullis_core::audit::export::{Report, Since};
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
-use super::{KeptCheckpoint, Verify, finish, kept::KeptLog, report_text};
+use super::{KeptCheckpoint, Verify, checkpoints::KeptLog, finish, report_text};
 use crate::{boot::OfflineNode, cli::output::Failure};
 
 impl Verify {

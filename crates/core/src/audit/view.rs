@@ -7,7 +7,7 @@ use serde_json::{json, value::RawValue};
 
 use super::{
     leaf::leaf_bytes,
-    stored::{Sealed, StoredError},
+    row::{Sealed, StoredError},
 };
 
 /// Members of the erasable part that say who and from where.
