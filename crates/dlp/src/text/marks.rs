@@ -279,11 +279,6 @@ impl Marks {
         self.length(at, |block| block.words)
     }
 
-    /// The words in the block's length from an offset on.
-    pub(crate) fn words_ahead(&self, at: usize) -> WordsAhead {
-        WordsAhead { bits: self.ahead(at, |block| block.words), left: u64::BITS }
-    }
-
     /// Number of characters of base64 from an offset on.
     pub(crate) fn base64_from(&self, at: usize) -> usize {
         self.length(at, |block| block.base64)
@@ -349,34 +344,6 @@ impl Marks {
         let bits = |index: usize| self.blocks.get(index).map_or(0, &of);
         // Shifted twice, for a shift by all of them is none.
         bits(index) >> shift | bits(index + 1) << 1 << (BLOCK - 1 - shift)
-    }
-}
-
-/// Letters and digits of the next bytes, as bits.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct WordsAhead {
-    bits: u64,
-    /// Number of bits that are known.
-    left: u32,
-}
-
-impl WordsAhead {
-    /// Length of the word that begins here; `None` when it goes on behind what is known.
-    #[inline]
-    pub(crate) fn length(self) -> Option<usize> {
-        let ones = self.bits.trailing_ones();
-        (ones < self.left).then_some(ones as usize)
-    }
-
-    /// Skips some bytes; returns false when no more are known.
-    #[inline]
-    pub(crate) fn skip(&mut self, bytes: usize) -> bool {
-        let skipped = u32::try_from(bytes).ok().filter(|bytes| *bytes < self.left);
-        if let Some(bytes) = skipped {
-            self.bits >>= bytes;
-            self.left -= bytes;
-        }
-        skipped.is_some()
     }
 }
 
