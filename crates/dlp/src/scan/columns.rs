@@ -33,8 +33,11 @@ impl Columns {
         (self.seen, self.begins) = (0..0, false);
     }
 
-    /// Notes that a detector woke at a literal in a text.
+    /// Notes that a detector woke at a literal in a text. Texts without lines hold no tables.
     pub(super) fn note(&mut self, body: &Body, segment: u32, literal: &Range<usize>, active: u16) {
+        if !body.marks.has_lines() {
+            return;
+        }
         let Some(home) = body.segment(segment) else { return };
         let start = home.start as usize;
         let text = body.slice(home.range());

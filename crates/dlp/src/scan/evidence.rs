@@ -141,7 +141,7 @@ pub(crate) fn named_head<'a>(
 }
 
 fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&'a [u8]> {
-    if at == 0 {
+    if at == 0 || !body.marks.has_lines() {
         return None;
     }
     let mut line = body.line.get().of(segment, text, at)?;

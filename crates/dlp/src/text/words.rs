@@ -123,26 +123,28 @@ pub(crate) fn might_begin<W: AsRef<str>>(text: &[u8], part: Range<usize>, words:
 }
 
 /// First letters of some words, in either case: most bytes are told apart by this alone.
-struct Initials([u128; 2]);
+struct Initials([u64; 4]);
 
 impl Initials {
     fn of<W: AsRef<str>>(words: &[W]) -> Self {
-        let mut initials = Self([0; 2]);
+        let mut initials = Self([0; 4]);
         for first in words.iter().filter_map(|word| word.as_ref().bytes().next()) {
-            let [low, high] = &mut initials.0;
-            if first.is_ascii() {
-                *low |= 1 << first.to_ascii_lowercase() | 1 << first.to_ascii_uppercase();
-            } else {
+            let [low, letters, high @ ..] = &mut initials.0;
+            if !first.is_ascii() {
                 // Upper and lower case may begin with different bytes.
-                *high = u128::MAX;
+                *high = [u64::MAX; 2];
+            } else if first < 64 {
+                *low |= 1 << first;
+            } else {
+                *letters |= 1 << (first.to_ascii_lowercase() & 63);
+                *letters |= 1 << (first.to_ascii_uppercase() & 63);
             }
         }
         initials
     }
 
     fn hold(&self, byte: u8) -> bool {
-        let [low, high] = self.0;
-        (if byte < 128 { low } else { high }) >> (byte & 127) & 1 == 1
+        self.0.get(usize::from(byte >> 6)).is_some_and(|part| part >> (byte & 63) & 1 == 1)
     }
 }
 

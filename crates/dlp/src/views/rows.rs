@@ -42,9 +42,13 @@ pub(super) fn codes(text: &[u8], marks: &Marks) -> Vec<Row> {
     for start in marks.dense_digits() {
         let end = text.len().min(start + 2 * STRETCH);
         let mut at = begin(text, start.max(done), done);
-        let mut words = marks.words_ahead(at);
-        while at < end {
-            let length = words.length().unwrap_or_else(|| marks.word_from(at));
+        // A row is read both ways from a piece with a digit. Bytes whose pieces have none are beyond ASCII.
+        while let Some(digit) = marks.first_digit(at..end + LONGEST_PIECE) {
+            at = begin(text, digit, at);
+            if at >= end {
+                break;
+            }
+            let length = marks.word_from(at);
             let before = rows.len();
             let is_marked = length == 3 && text.get(at + 2) == Some(&b'h');
             let may_be_hex = is_marked || matches!(length, 2 | 4 | 6 | 8 | LONGEST_PIECE);
@@ -54,19 +58,10 @@ pub(super) fn codes(text: &[u8], marks: &Marks) -> Vec<Row> {
             if matches!(length, 2 | LONGEST_CODE) && code(text, at, length).is_some() {
                 rows.extend(code_row(text, marks, at, done));
             }
-            if let Some(last) =
-                rows.get(before..).and_then(|new| new.iter().map(|row| row.range.end).max())
-            {
-                at = last;
-                words = marks.words_ahead(at);
-            } else {
-                at += length + 1;
-                if !words.skip(length + 1) {
-                    words = marks.words_ahead(at);
-                }
-            }
+            let found = rows.get(before..).unwrap_or_default();
+            at = found.iter().map(|row| row.range.end).max().unwrap_or(at + length + 1);
         }
-        done = done.max(at);
+        done = done.max(at).max(end);
     }
     rows
 }

@@ -13,8 +13,8 @@ impl Classes {
     const NONE: Self = Self(0);
 
     /// Classes of a word in lower case.
-    pub(super) fn of(word: &str) -> Self {
-        let word = word.as_bytes();
+    pub(super) fn of(word: impl AsRef<[u8]>) -> Self {
+        let word = word.as_ref();
         let known = BUCKETS.get(bucket(word)).into_iter().flatten();
         let of_word = known.filter(|entry| entry.admits(word));
         of_word.fold(Self::NONE, |all, entry| all.and(entry.class))
@@ -101,7 +101,7 @@ mod tests {
     fn a_word_is_of_the_classes_that_list_it_or_its_beginning() {
         for (class, word) in all() {
             let stem = word.trim_end_matches('*');
-            let longer = Classes::of(&format!("{stem}qq"));
+            let longer = Classes::of(format!("{stem}qq"));
             assert!(Classes::of(stem).meet(class), "{word}");
             assert!(stem == word || longer.meet(class), "{word}");
         }

@@ -1,6 +1,6 @@
 //! Requests in data to act for the one who wrote them: an order, an object that is worth something, and whom it shall reach.
 
-use std::{ops::Range, sync::LazyLock};
+use std::ops::Range;
 
 use super::{
     classes::{
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     catalogue::{
         detector::Candidate,
-        lists::{ALL_OF_USER, FRIENDS, injection},
+        lists::{ALL_OF_USER, FRIENDS},
     },
     text::window::Window,
 };
@@ -138,26 +138,14 @@ fn may_begin_order(text: &[u8]) -> bool {
         !(byte.is_ascii_alphanumeric() || matches!(byte, b'\'' | b'_') || *byte >= 0x80)
     };
     let word = text.split(ends).find(|word| !word.is_empty()).unwrap_or_default();
-    if !word.is_ascii() {
-        return true;
+    // All words of the lists are shorter.
+    let mut begun = [0; 32];
+    for (into, byte) in begun.iter_mut().zip(word) {
+        *into = byte.to_ascii_lowercase();
     }
-    let letter = word.first().map_or(usize::MAX, |it| usize::from(it.to_ascii_lowercase()));
-    let alike = FIRST_WORDS.get(letter.wrapping_sub(usize::from(b'a')));
-    let second = word.get(1).map_or(0, u8::to_ascii_lowercase);
-    alike.into_iter().flatten().any(|stem| {
-        stem.get(1).is_none_or(|known| *known == second)
-            && word.get(..stem.len()).is_some_and(|begun| begun.eq_ignore_ascii_case(stem))
-    })
+    let begun = begun.get(..word.len()).unwrap_or(&begun);
+    !word.is_ascii() || Classes::of(begun).meet(COURTESY.and(VERBS))
 }
-
-/// Beginnings of words that begin an order, by their first letter from a to z.
-static FIRST_WORDS: LazyLock<Vec<Vec<&[u8]>>> = LazyLock::new(|| {
-    let begin_orders = ["courtesy", "money", "rights", "messages", "reading", "running"];
-    let all = begin_orders.map(|name| injection("classes", name)).concat();
-    let stems: Vec<&[u8]> = all.iter().map(|it| it.trim_end_matches('*').as_bytes()).collect();
-    let of = |letter| stems.iter().copied().filter(|it| it.first() == Some(&letter)).collect();
-    (b'a'..=b'z').map(of).collect()
-});
 
 /// Returns true if a text has an amount of money or of things.
 fn has_amount(text: &str) -> bool {
