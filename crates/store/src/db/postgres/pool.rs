@@ -40,7 +40,7 @@ const STATEMENTS: usize = 256;
 const PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Time for the answer to a commit.
-pub(super) const LONGEST_COMMIT: Duration = Duration::from_secs(15);
+pub(crate) const LONGEST_COMMIT: Duration = Duration::from_secs(15);
 /// Time for the answers to what is running when the pool is closed.
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
 

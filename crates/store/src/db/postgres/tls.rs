@@ -8,7 +8,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use aws_lc_rs::digest::{SHA256, SHA384, SHA512, digest};
+use ::aws_lc_rs::digest::{SHA256, SHA384, SHA512, digest};
 use futures_util::future::{self, BoxFuture, FutureExt as _};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
