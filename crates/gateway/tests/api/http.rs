@@ -98,14 +98,15 @@ async fn a_tool_has_one_name_and_a_caller_one_credential() {
         assert_eq!(answer.at("/data/id"), "sample:create_note", "{id}: {}", answer.text);
     }
     let others = "sample%253Acreate_note sample%2Fcreate_note sample:create_note%2F \
-        sample:create_note%00 sample%EF%BC%9Acreate_note sample:%ff %ff SAMPLE:create_note \
+        sample:create_note%00 sample:nothing nobody:create_note sample:a:b sample%EF%BC%9Acreate_note sample:%ff %ff SAMPLE:create_note \
         sample:create_note%20 :create_note sample: sample";
     for id in others.split(' ') {
         let answer = gateway.get(&who, &format!("/v1/mcps/{id}")).await;
         let call = gateway.invoke(&who, id, json!({"title": "a", "text": "b"})).await;
 
         has!("{id}"; answer, 404 "not_found", "/error/details/resource": "mcp");
-        assert_eq!(call.refusal(), (404, "not_found"), "{id}");
+        let event = check(&gateway, &who, &call, NOT_FOUND).await;
+        has!("{id}"; event, "/target/provider_id": null);
         assert_framed(&call, id);
     }
 
