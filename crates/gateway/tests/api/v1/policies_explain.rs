@@ -123,27 +123,9 @@ async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call_also
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_explanation_tells_the_clause_or_the_permit_to_those_who_may_read_it() {
-    // The clause that failed is told with its value.
-    let (gateway, who) = start(POLICIES);
-    let denied = gateway.invoke(&who, "sample:list_items", json!({"limit": 5})).await;
-
-    let explained_clause = explanation(&gateway, &who, &denied, 403).await;
-
-    assert_eq!(explained_clause["considered"].to_string(), "1");
-    let policy = &explained_clause["policies"][0];
-    assert_eq!((&policy["policy"], &policy["outcome"]), (&json!("short-lists"), &json!("false")));
-    let failed = json!({
-        "clause": "context.input.limit <= 3", "outcome": "false",
-        "values": [{"path": "context.input.limit", "value": 5}],
-    });
-    assert_eq!(policy["clauses"][1].to_string(), failed.to_string());
-    let near: Vec<&Value> = explained_clause["near_misses"].as_array().unwrap().iter().collect();
-    assert_eq!(near[0]["permits"][0]["clause"], "context.input.limit <= 3");
-    assert_eq!(near[1]["permits"], json!([{"policy": "admins"}]));
-    assert_eq!(near[2]["permits"], json!([{"policy": "customers"}]));
-
+async fn an_explanation_tells_the_permit_to_those_who_may_read_it() {
     // Of a permitted call the permit is told and of an undecided one that nobody was asked.
+    let (gateway, who) = start(POLICIES);
     let allowed = gateway.invoke(&who, "sample:list_items", json!({"limit": 2})).await;
     has!(gateway.invoke(&who, "sample:list_items", json!({"limit": "x"})).await, 400);
     let page = gateway.get(&who, "/v1/audit/events?outcome=invalid").await;
