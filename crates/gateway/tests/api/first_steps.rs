@@ -189,20 +189,6 @@ async fn files_in_a_folder_that_others_may_enter_are_for_their_owner_alone() {
 }
 
 #[tokio::test]
-async fn check_complains_of_a_key_that_others_can_read() {
-    let gateway = gateway().sample().prepare();
-    let key = gateway.folder().join("key");
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
-
-    let (code, told) = failure(&gateway, &["check"]).await;
-
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains("others can read"), "{told}");
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
-    assert!(run(&gateway, &["check"]).await.status.success());
-}
-
-#[tokio::test]
 async fn check_tells_everything_that_is_wrong_at_once() {
     let broken =
         "@id(\"broken\") permit (principal, action, resource) when { context.nope };\n@id(";
