@@ -328,11 +328,12 @@ mod tests {
         });
         let named = ResourceMetadata::parse(&document, &address).unwrap();
         assert_eq!(named.server_origins(), ["https://a.example", "https://b"]);
-        let nobody = json!({"resource": "https://mcp.example"});
-        assert_eq!(
-            ResourceMetadata::parse(&nobody, &address),
-            Err(MetadataError::Member("authorization_servers"))
-        );
+        for nobody in [Value::Null, json!([])] {
+            let document =
+                json!({"resource": "https://mcp.example", "authorization_servers": nobody});
+            let parsed = ResourceMetadata::parse(&document, &address);
+            assert_eq!(parsed, Err(MetadataError::Member("authorization_servers")));
+        }
     }
 
     #[test]

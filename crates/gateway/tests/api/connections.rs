@@ -25,7 +25,7 @@ fn head(who: &Principal, more: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_does_not_get_on_with_a_request_is_cut_off() {
     // A client that does not get to its request is cut off.
-    let gateway = gateway().config(IMPATIENT).start();
+    let (gateway, who) = serve(gateway().config(IMPATIENT).sample());
     let slow: [&[u8]; 5] = [
         b"",
         b"G",
@@ -86,12 +86,8 @@ async fn who_does_not_get_on_with_a_request_is_cut_off() {
     let told = rest(&mut stream).await;
 
     assert!(!told.is_empty(), "settings at least, and the end");
-}
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_body_that_stalls_is_answered_and_the_connection_ends() {
-    let (gateway, who) = serve(gateway().config(IMPATIENT).sample());
-
+    // A body that stalls is answered and the connection ends.
     for more in ["content-length: 100\r\n", "transfer-encoding: chunked\r\n"] {
         let answer = exchange(&gateway, head(&who, more).as_bytes()).await;
 

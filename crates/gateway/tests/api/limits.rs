@@ -38,6 +38,9 @@ async fn of_many_at_once_exactly_as_many_pass_as_the_plan_allows_and_a_429_tells
     let answers = join_all(calls).await;
 
     assert_eq!((count(&answers, 200), count(&answers, 429)), (10, 30));
+    let ending = Ending { status: 429, code: "rate_limited", outcome: "rate_limited", ..INVALID };
+    let limited = answers.iter().find(|answer| answer.status == 429).unwrap();
+    check(&gateway, &who, limited, ending).await;
     let events = gateway.get(&who, "/v1/audit/events?type=mcp.invocation&outcome=rate_limited");
     assert_eq!(items(&events.await).len(), 30, "every attempt is recorded");
     assert_eq!(gateway.get(&who, "/v1/mcps").await.status, 200, "only invocations are used up");

@@ -60,7 +60,7 @@ fn raw(gateway: &Gateway, who: &Principal, path: &str, body: &str) -> RequestBui
 }
 
 /// Sends a message of the stateless era.
-async fn ask(
+pub(crate) async fn ask(
     gateway: &Gateway,
     who: &Principal,
     path: &str,
@@ -95,7 +95,7 @@ pub(crate) async fn call(
 }
 
 /// The names in an answer to `tools/list`.
-fn names(answer: &Answer) -> Vec<&str> {
+pub(crate) fn names(answer: &Answer) -> Vec<&str> {
     let tools = answer.at("/result/tools").as_array();
     let tools = tools.unwrap_or_else(|| panic!("no list: {}", answer.text));
     tools.iter().map(|tool| tool["name"].as_str().expect("a name")).collect()

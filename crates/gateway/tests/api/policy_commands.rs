@@ -306,15 +306,6 @@ async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     desk.says("validate", 0, "").await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_policy_about_a_provider_that_is_gone_is_a_warning() {
-    let gone = r#"@id("gone") permit (principal, action in [Mcp::Action::"old:*", Mcp::Action::"old:x"], resource);"#;
-    let desk = Desk::with(&format!("{POLICIES}\n{gone}"));
-
-    desk.says("validate", 0, "`old:*`: no such provider is configured").await;
-    desk.says("validate --strict", 1, "").await;
-}
-
 /// Puts another program in the place of the sample server.
 fn replace_sample(gateway: &Gateway, command: &str) {
     let file = gateway.config_file();
@@ -347,18 +338,6 @@ async fn tools_that_the_database_knows_are_not_asked_for_again() {
     assert_printed(&run(&gateway, &["provider", "list", "--start"]).await, 0, "exit code 3");
     let ask = ["policy", "validate", "--ask"];
     assert_printed(&run(&gateway, &ask).await, 0, "its tools are not known here");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn reload_makes_the_running_gateway_take_the_folder_as_it_is() {
-    let (gateway, who) = serve(gateway().sample().policies(POLICIES));
-    fs::remove_file(gateway.folder().join("policies/test.cedar")).unwrap();
-    let set = || gateway.get(&who, "/v1/policies");
-    until(set, |it| it.at("/data/policy_set/last_reload/status") == "failed").await;
-
-    assert_printed(&run(&gateway, &["policy", "reload"]).await, 0, "decides by the set sha256:");
-    assert_eq!(set().await.at("/data/policy_set/active").as_u64(), Some(0));
-    assert_printed(&run(&gateway, &["policy", "diff"]).await, 0, "");
 }
 
 #[tokio::test(flavor = "multi_thread")]

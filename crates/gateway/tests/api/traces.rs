@@ -264,15 +264,9 @@ async fn what_is_not_sent_yet_is_sent_at_the_end_and_a_receiver_that_hangs_stops
 
 #[tokio::test(flavor = "multi_thread")]
 async fn traces_that_are_declared_wrong_are_refused_and_the_wrong_is_named() {
-    for (traces, wanted) in [
-        ("url = \"http://127.0.0.1:1/v1/traces\"", "https"),
-        ("url = \"https://otel.example/v1/traces\"\nratio = 2.0", "ratio"),
-        ("url = \"https://otel.example/v1/traces\"\ntoken = { env = \"NOT_SET\" }", "NOT_SET"),
-        ("allow_private = true", "no `url`"),
-        ("endpoint = \"https://otel.example\"", "endpoint"),
-    ] {
-        let gateway = gateway().config(&format!("[traces]\n{traces}")).prepare();
+    let traces =
+        "[traces]\nurl = \"https://otel.example/v1/traces\"\ntoken = { env = \"NOT_SET\" }";
+    let gateway = gateway().config(traces).prepare();
 
-        assert_fails(&gateway, &["serve"], 1, wanted).await;
-    }
+    assert_fails(&gateway, &["serve"], 1, "NOT_SET").await;
 }

@@ -37,37 +37,6 @@ async fn three_nodes_together_let_pass_exactly_what_the_plan_allows() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_early_costs_a_request_and_no_invocation() {
-    let Some(trio) = trio("early", Builder::sample).await else { return };
-    let node = &trio.nodes[0];
-    let org = org_with_time_left(node, &plan("50", "20")).await;
-    let who = node.service(&org, ALL_SCOPES);
-    let reader = node.service(&org, "mcps:read");
-    let left = |answer: &Answer| {
-        let state = answer.header("ratelimit").to_owned();
-        let number = |name: &str| {
-            let rest = state.split(&format!("\"{name}\";r=")).nth(1).unwrap();
-            rest.split(';').next().unwrap().parse::<u32>().unwrap()
-        };
-        (number("requests"), number("invocations"))
-    };
-
-    let unscoped = node.invoke(&reader, "sample:create_note", json!({})).await;
-    let unknown = node.invoke(&who, "sample:nothing", json!({})).await;
-    let unreadable = node.post(&who, "/v1/mcps/sample:create_note/invoke", "{").await;
-    let misfit = node.invoke(&who, "sample:create_note", json!({})).await;
-    let listed = node.get(&who, "/v1/mcps").await;
-
-    assert_eq!((unscoped.status.as_u16(), left(&unscoped)), (403, (49, 20)));
-    assert_eq!((unknown.status.as_u16(), left(&unknown)), (404, (48, 20)));
-    assert_eq!((unreadable.status.as_u16(), left(&unreadable)), (400, (47, 20)));
-    assert_eq!((misfit.status.as_u16(), left(&misfit)), (400, (46, 19)));
-    assert_eq!((listed.status.as_u16(), left(&listed)), (200, (45, 19)));
-    let events = node.get(&who, "/v1/audit/events?type=mcp.invocation").await;
-    assert_eq!(items(&events).len(), 4);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn rates_of_policies_are_counted_over_all_nodes() {
     let Some(trio) = trio("rates", Builder::sample).await else { return };
     trio.common.policies(

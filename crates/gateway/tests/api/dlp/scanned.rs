@@ -86,12 +86,3 @@ async fn pseudonyms_of_a_scan_tell_nothing_about_those_of_the_org() {
     assert_ne!(masked(&one, 0), masked(&other, 0), "a guess can be compared");
     assert!(one.at("/data/findings/0/fingerprints").is_null(), "{}", one.text);
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_scan_needs_the_scope_of_policies() {
-    let (gateway, who) = serve_as("mcps:read mcps:invoke", gateway().sample().policies(ALL));
-
-    let refused = scan(&gateway, &who, &json!({"text": "x"})).await;
-
-    has!(refused, 403, "/error/code": "insufficient_scope");
-}

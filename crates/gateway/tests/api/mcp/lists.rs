@@ -63,41 +63,6 @@ async fn tools_of_a_server_of_the_older_era_are_listed_to_clients_of_both() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_operator_says_for_how_long_a_list_may_be_kept() {
-    for (seconds, expected) in [(0, 0), (3_600, 3_600_000)] {
-        let config = format!("[mcp]\nttl_seconds = {seconds}");
-        let scene = scene_with(vec![tool("one", Script::Echo)], "", |it| it.config(&config)).await;
-
-        let listed = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
-
-        assert_eq!(listed.at("/result/ttlMs"), expected, "{}", listed.text);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn names_fit_model_apis_and_lead_to_their_tools() {
-    let long = "x".repeat(100);
-    let tools = ["a.b", "plain", &long].map(|name| tool(name, Script::Echo));
-    let scene = scene(tools.to_vec()).await;
-    let list = ask(&scene.gateway, &scene.who, "/mcp", "tools/list", json!({})).await;
-
-    let tools = list.at("/result/tools").as_array().unwrap();
-    assert_eq!(tools.len(), 3);
-    for tool in tools {
-        let name = tool["name"].as_str().unwrap();
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        assert!(name.len() <= 64 && name.bytes().all(fits), "{name}");
-        let answer = call(&scene.gateway, &scene.who, "/mcp", name, json!({"name": name})).await;
-        assert_eq!(answer.at("/result/structuredContent/name"), name, "{}", answer.text);
-        assert_eq!(own(&answer, "tool"), &tool["_meta"]["dev.portcullis/tool"]);
-    }
-    assert!(names(&list).contains(&"up__plain"));
-    assert!(names(&list).contains(&"up__a_b"));
-    let called: Vec<String> = scene.upstream.calls().into_iter().map(|it| it.tool).collect();
-    assert!(called.contains(&"a.b".to_owned()) && called.contains(&long));
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn names_of_servers_that_keep_to_no_alphabet_are_mapped_and_encoded() {
     let long = format!("{} end", "x".repeat(200));
     let named = [
@@ -133,6 +98,8 @@ async fn names_of_servers_that_keep_to_no_alphabet_are_mapped_and_encoded() {
             listed => *it == listed,
         });
         let listed = listed.unwrap_or_else(|| panic!("{name}: {}", list.text)).to_owned();
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        assert!(listed.len() <= 64 && listed.bytes().all(fits), "{listed} fits model APIs");
         let message = call(&scene.gateway, &scene.who, "/mcp", &listed, json!({"n": 2})).await;
         assert_eq!(own(&message, "tool"), &format!("up:{name}"), "{}", message.text);
         assert!(names(&own_list).contains(&name), "{}", own_list.text);
@@ -203,8 +170,10 @@ async fn a_thousand_tools_are_one_list_and_more_are_pages() {
     let one = Hostile::start(tools()).await;
     let other = Hostile::start(tools()).await;
     let builder = gateway().http("one", &one.url(), "").http("two", &other.url(), "");
-    let (gateway, who) =
-        serve_as("mcps:read mcps:invoke", builder.config("[mcp]\ntools = \"list\""));
+    let (gateway, who) = serve_as(
+        "mcps:read mcps:invoke",
+        builder.config("[mcp]\ntools = \"list\"\nttl_seconds = 0"),
+    );
     let list = async |cursor: Option<&str>| {
         let params = cursor.map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         ask(&gateway, &who, "/mcp", "tools/list", params).await
@@ -216,30 +185,12 @@ async fn a_thousand_tools_are_one_list_and_more_are_pages() {
     let second = list(Some(&cursor)).await;
 
     assert_eq!((names(&first).len(), names(&second).len()), (1_000, 400));
+    assert_eq!(first.at("/result/ttlMs"), 0, "as long as the operator says");
     let all = [names(&first), names(&second)].concat();
     assert!(all.is_sorted_by(|one, other| one < other), "each stands once");
     assert_eq!(second.at("/result/nextCursor"), &Value::Null);
     let foreign = list(Some("c1.AAAA")).await;
     assert_eq!(error(&foreign), (400, -32602));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_changed_leaves_the_list_until_it_is_accepted() {
-    let upstream = McpServer::start(vec![mcp_tool("one"), mcp_tool("two")]).await;
-    let (gateway, who) =
-        serve_as("mcps:read mcps:invoke", gateway().http("up", &upstream.url(), ""));
-    let list = async || ask(&gateway, &who, "/mcp/up", "tools/list", json!({})).await;
-    assert_eq!(names(&list().await), ["one", "two"]);
-
-    let mut changed = mcp_tool("two");
-    changed["description"] = json!("Something else.");
-    upstream.change_tools(vec![mcp_tool("one"), changed]);
-    let after = until(list, |answer| names(answer).len() == 1).await;
-
-    assert_eq!(names(&after), ["one"]);
-    let refused = call(&gateway, &who, "/mcp/up", "two", json!({})).await;
-    assert_eq!(own(&refused, "error")["details"]["policy"], "tool-pinning", "{}", refused.text);
-    assert_eq!(refused.at("/result/isError"), true);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -185,9 +185,7 @@ async fn a_state_is_worth_nothing_elsewhere() {
     let half = &state[..state.len() / 2];
     let calls = scene.upstream.calls().len();
 
-    for state in
-        [&changed(0), &changed(state.len() / 2), &changed(state.len() - 2), half, "theirs", ""]
-    {
+    for state in [&changed(state.len() / 2), half, "theirs", ""] {
         let answer = next_leg(&scene, "asks", state, answers()).await;
         assert_eq!(error(&answer), (400, -32602), "{}", answer.text);
     }
@@ -222,28 +220,13 @@ async fn a_client_that_can_answer_is_asked_and_answers_to_nothing_are_ignored() 
     assert_eq!(rest.at("/meta/outcome"), "input_required", "{}", rest.text);
     assert!(!scene.upstream.calls().iter().any(|call| call.body.contains("inputResponses")));
 
-    // Answers to nothing are ignored whatever they are.
-    let scene = scene.anew();
-    let mut more = answers();
-    for (at, other) in
-        [json!(7), json!(null), json!([1]), json!("x"), json!({"a": 1})].iter().enumerate()
-    {
-        more[format!("unknown-{at}")] = other.clone();
-    }
-
-    let state = state_of(&first_leg(&scene, "asks").await);
-    let done = next_leg(&scene, "asks", &state, more.clone()).await;
-    let rest = rest_leg(&scene, "asks", None).await;
-    let sealed = rest.at("/result/interaction/state").as_str().expect(&rest.text).to_owned();
-    let rest = rest_leg(&scene, "asks", Some(json!({"state": sealed, "responses": more}))).await;
-
-    assert_eq!(done.at("/result/structuredContent/responses"), &answers(), "{}", done.text);
-    assert_eq!(rest.at("/result/responses"), &answers(), "{}", rest.text);
     // What was asked has to be answered by an object.
-    let wrong = next_leg(&scene, "asks", &state, json!({"name": 7})).await;
-    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
-    let wrong = next_leg(&scene, "asks", &state, json!([])).await;
-    assert_eq!(error(&wrong), (400, -32602), "{}", wrong.text);
+    let scene = scene.anew();
+    let state = state_of(&first_leg(&scene, "asks").await);
+    for wrong in [json!({"name": 7}), json!([])] {
+        let answer = next_leg(&scene, "asks", &state, wrong).await;
+        assert_eq!(error(&answer), (400, -32602), "{}", answer.text);
+    }
 
     // A client that can answer is asked and its answers reach the tool.
     let scene = scene.anew();
@@ -262,9 +245,13 @@ async fn a_client_that_can_answer_is_asked_and_answers_to_nothing_are_ignored() 
     let meta = &sent["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"];
     assert_eq!(meta, &json!({"elicitation": {"form": {}}}));
 
-    // An answer to nothing is left out.
+    // Answers to nothing are left out, whatever they are.
     let mut answers = answers();
-    answers["other"] = json!({"action": "accept"});
+    for (at, other) in
+        [json!({"action": "accept"}), json!(7), json!(null), json!([1])].iter().enumerate()
+    {
+        answers[format!("other-{at}")] = other.clone();
+    }
     let done = leg(gateway, who, "asks", &declared, FORM, Some((&state_of(&asked), answers))).await;
 
     assert_eq!(done.at("/result/resultType"), "complete", "{}", done.text);
@@ -360,14 +347,9 @@ async fn a_tool_that_asks_for_ever_is_given_up() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn questions_beyond_their_bounds_are_not_passed_on() {
-    let many: serde_json::Map<String, Value> =
-        (0..17).map(|n| (format!("q{n}"), json!({"method": "roots/list"}))).collect();
     let result = |requests: &Value, state: &str| json!({"resultType": "input_required", "inputRequests": requests, "requestState": state});
-    let huge = "x".repeat((64 << 10) + 1);
     let other = json!({"a": {"method": "tools/call", "params": {"name": "rm"}}});
     let tools = vec![
-        giving("many", &result(&Value::Object(many), "s")),
-        giving("state", &result(&form("?"), &huge)),
         giving("other", &result(&other, "s")),
         asks(&result(&form("?"), &"y\u{1}".repeat(32 << 10))),
     ];
@@ -376,11 +358,9 @@ async fn questions_beyond_their_bounds_are_not_passed_on() {
     let who = &scene.who;
     let declared = json!({"elicitation": {}, "roots": {}});
 
-    for tool in ["many", "state", "other"] {
-        let answer = leg(gateway, who, tool, &declared, FORM, None).await;
-        assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
-        has!("{tool}"; rest_leg(&scene, tool, None).await, 502);
-    }
+    let answer = leg(gateway, who, "other", &declared, FORM, None).await;
+    assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required");
+    has!(rest_leg(&scene, "other", None).await, 502);
     // The longest state comes back, however it has to be escaped.
     let state = state_of(&leg(gateway, who, "asks", &declared, FORM, None).await);
     let done = leg(gateway, who, "asks", &declared, FORM, Some((&state, answers()))).await;

@@ -71,45 +71,18 @@ async fn a_browser_is_sent_nowhere_but_to_the_address_of_the_client() {
     let client = site.client(APP).await;
     let loopback = site.client("http://127.0.0.1/cb").await;
     let browser = site.browser().await;
-    for (client, uris) in [
-        (
-            &client,
-            &[
-                "https://evil.example/cb",
-                "https://app.example.evil.example/cb",
-                "https://app.example@evil.example/cb",
-                "https://app.example/cb#x",
-                "https://app.example/cb/../x",
-                "https://app.example/cb?x=1",
-                "https://app.example:8443/cb",
-                "http://app.example/cb",
-                "//evil.example/cb",
-                "https:\\\\app.example/cb",
-                "https://app.example\\@evil.example/cb",
-                "https://\u{ff41}pp.example/cb",
-                "https://app.example\u{2044}cb",
-                "javascript:alert(1)",
-            ][..],
-        ),
-        (
-            &loopback,
-            &[
-                "http://127.0.0.1.evil.example/cb",
-                "http://localhost/cb",
-                "http://127.0.0.2/cb",
-                "http://127.0.0.1@evil.example/cb",
-                "http://127.0.0.1:80/other",
-                "http://[::ffff:127.0.0.1]/cb",
-                "http://2130706433/cb",
-                "https://127.0.0.1/cb",
-            ][..],
-        ),
+    // What an address is, and when it is another one, stands in `RedirectUri` of core.
+    for (client, uri) in [
+        (&client, "https://evil.example/cb"),
+        (&client, "https://app.example@evil.example/cb"),
+        (&client, "https://app.example/cb?x=1"),
+        (&client, "javascript:alert(1)"),
+        (&loopback, "http://127.0.0.1@evil.example/cb"),
+        (&loopback, "http://localhost/cb"),
     ] {
-        for uri in uris {
-            let page = client.asks(&browser, &with(&client.request(), "redirect_uri", uri)).await;
-            assert_eq!(page.status, 400, "{uri}: {}", page.text);
-            assert!(!page.headers.contains_key("location"), "{uri}");
-        }
+        let page = client.asks(&browser, &with(&client.request(), "redirect_uri", uri)).await;
+        assert_eq!(page.status, 400, "{uri}: {}", page.text);
+        assert!(!page.headers.contains_key("location"), "{uri}");
     }
     let other_port = with(&loopback.request(), "redirect_uri", "http://127.0.0.1:43210/cb");
     assert_eq!(loopback.asks(&browser, &other_port).await.status, 200);
@@ -170,8 +143,10 @@ async fn a_code_is_worth_nothing_in_other_hands() {
     let browser = site.browser().await;
     let code = client.code(&browser, &client.request()).await;
     let exchange = client.exchange(&code);
+    let tokens = client.tokens(&browser, &client.request()).await;
 
     for (fields, wanted) in [
+        (client.exchange(&tokens.refresh), "invalid_grant"),
         (other.exchange(&code), "invalid_grant"),
         (with(&exchange, "code_verifier", &another_verifier()), "invalid_grant"),
         (without(&exchange, "code_verifier"), "invalid_request"),
@@ -193,26 +168,24 @@ async fn a_code_is_worth_nothing_in_other_hands() {
     assert_eq!(error(&unknown), (401, "invalid_client"));
     Tokens::of(&client.token(&exchange).await);
 
-    // Consent is to what was shown.
+    // Consent is to what was shown: more scopes and another client are asked for anew.
+    let evil = Client::registered(&site.gateway, "App", "https://evil.example/cb").await;
     let page = client.asks(&browser, &client.request()).await;
+    let [token, shown] = ["form_token", "shown"].map(|name| hidden(&page, name));
     let more = with(&client.request(), "scope", "mcps:read mcps:invoke providers:write");
-    let token = hidden(&page, "form_token");
-    let shown = hidden(&page, "shown");
+    for (request, told) in
+        [(more, "connect and disconnect providers"), (evil.request(), "evil.example")]
+    {
+        let request = encoded(&request);
+        let form = [("form_token", &token), ("request", &request), ("shown", &shown)];
+        let mut form = form.map(|(name, value)| (name, value.as_str())).to_vec();
+        form.push(("decision", "allow"));
+        let swapped = browser.submit("/oauth/authorize", &form).await;
 
-    let swapped = browser
-        .submit(
-            "/oauth/authorize",
-            &[
-                ("form_token", &token),
-                ("request", &encoded(&more)),
-                ("shown", &shown),
-                ("decision", "allow"),
-            ],
-        )
-        .await;
-
-    assert_eq!(swapped.status, 200, "{}", swapped.text);
-    assert!(swapped.text.contains("connect and disconnect providers"), "{}", swapped.text);
+        assert_eq!(swapped.status, 200, "{}", swapped.text);
+        assert!(!swapped.headers.contains_key("location"), "{told}");
+        assert!(swapped.text.contains(told), "{}", swapped.text);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -221,10 +194,7 @@ async fn consent_is_given_on_the_page_of_the_session_only() {
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let page = client.asks(&browser, &client.request()).await;
-    let policy = page.header("content-security-policy");
-    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"));
-    assert!(policy.ends_with("form-action 'self'"), "{policy}");
-    assert_eq!(page.header("x-frame-options"), "DENY");
+    assert!(page.header("content-security-policy").ends_with("form-action 'self'"));
     assert!(!page.text.contains("<script"));
     let (token, request, shown) =
         (hidden(&page, "form_token"), hidden(&page, "request"), hidden(&page, "shown"));
@@ -264,24 +234,15 @@ async fn resources_and_forms_that_are_none_are_refused() {
     let client = site.client(APP).await;
     let browser = site.browser().await;
     let url = site.gateway.url();
-    let port = url.rsplit(':').next().unwrap();
     client.code(&browser, &client.request()).await;
-    for resource in [
-        "https://evil.example/mcp".to_owned(),
-        format!("{url}/v1"),
-        format!("{url}/mcp#x"),
-        format!("{url}/mcp?x=1"),
-        format!("http://user@127.0.0.1:{port}/mcp"),
-        format!("http://127.0.0.1:{port}@evil.example/mcp"),
-        format!("{url}/mcp/unknown"),
-    ] {
+    for resource in
+        ["https://evil.example/mcp".to_owned(), format!("{url}/v1"), format!("{url}/mcp/unknown")]
+    {
         let answer = client.asks(&browser, &with(&client.request(), "resource", &resource)).await;
         assert_eq!(returned(&answer)["error"], "invalid_target", "{resource}");
     }
-    for resource in [url.to_owned(), format!("{url}/"), format!("{url}/mcp/")] {
-        let answer = client.asks(&browser, &with(&client.request(), "resource", &resource)).await;
-        assert_eq!(answer.status, 200, "{resource}: {}", answer.text);
-    }
+    let face = format!("{url}/mcp/");
+    has!(client.asks(&browser, &with(&client.request(), "resource", &face)).await, 200);
 
     // A form that is no form is refused in the words of oauth.
     let send = |kind: &'static str, body: String| {

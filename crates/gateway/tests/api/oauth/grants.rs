@@ -194,20 +194,10 @@ async fn metadata_names_the_grants_the_methods_and_the_profile() {
 
     let metadata = site.gateway.send(site.gateway.request(Method::GET, path)).await.ok();
 
-    assert_eq!(
-        metadata.at("/grant_types_supported"),
-        &json!(["authorization_code", "refresh_token", "client_credentials", JWT_BEARER])
-    );
-    assert_eq!(
-        metadata.at("/token_endpoint_auth_methods_supported"),
-        &json!(["none", "private_key_jwt"])
-    );
-    assert_eq!(
-        metadata.at("/token_endpoint_auth_signing_alg_values_supported"),
-        &json!(["RS256", "PS256", "ES256", "EdDSA"])
-    );
-    assert_eq!(
-        metadata.at("/authorization_grant_profiles_supported"),
-        &json!(["urn:ietf:params:oauth:grant-profile:id-jag"])
-    );
+    has!(metadata,
+        "/grant_types_supported":
+            ["authorization_code", "refresh_token", "client_credentials", JWT_BEARER],
+        "/token_endpoint_auth_methods_supported": ["none", "private_key_jwt"],
+        "/token_endpoint_auth_signing_alg_values_supported": ["RS256", "PS256", "ES256", "EdDSA"],
+        "/authorization_grant_profiles_supported": ["urn:ietf:params:oauth:grant-profile:id-jag"]);
 }

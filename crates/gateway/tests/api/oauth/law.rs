@@ -68,5 +68,12 @@ async fn introspection_tells_of_the_own_org_only_and_needs_its_scope() {
         ("token", tokens.access.clone()),
     ]);
     client.posts("/oauth/revoke", &revoke).await.ok();
-    assert_eq!(ask(&server.token, &tokens.access).await.ok().json, json!({"active": false}));
+    let code = client.code(&browser, &client.request()).await;
+    let session = browser.cookie("portcullis-session").unwrap();
+    let flipped = format!("{}-", &foreign.token[..foreign.token.len() - 1]);
+    for token in
+        [&tokens.access, &tokens.refresh, &foreign.token, &flipped, &code, &session, &client.id]
+    {
+        assert_eq!(ask(&server.token, token).await.ok().text, "{\"active\":false}", "{token}");
+    }
 }

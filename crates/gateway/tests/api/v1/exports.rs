@@ -126,35 +126,14 @@ async fn a_fourth_export_at_once_is_refused_until_another_ends() {
     for (body, path) in [
         (json!({"from": "yesterday"}), "/from"),
         (json!({"to": "9999-12-31T23:59:59-23:59"}), "/to"),
-        (json!({"to": "0000-01-01T00:00:00+23:59"}), "/to"),
-        (json!({"to": "0000-01-01T00:00:00Z"}), "/to"),
-        (json!({"from": 7}), "/from"),
-        (json!({"from": "2026-11-20T00:00:00Z", "to": "2026-11-20T00:00:00Z"}), "/to"),
-        (json!({"from": "2999-01-01T00:00:00Z"}), "/to"),
-        (json!({"from": "2025-01-01T00:00:00Z", "to": "2026-01-02T00:00:01Z"}), "/from"),
-        (json!({"format": "parquet"}), "/format"),
-        (json!({"format": "csv", "include": ["payloads"]}), "/include"),
-        (json!({"include": ["everything"]}), "/include"),
-        (json!({"format": "csv", "since": 1}), "/since"),
-        (json!({"since": -1}), "/since"),
-        (json!({"since": "3"}), "/since"),
         (json!({"since": 1_000_000}), "/since"),
         (json!({"include": "payloads,proofs"}), "/include"),
-        (json!({"filters": []}), "/filters"),
-        (json!({"filters": {"typ": ["mcp.invocation"]}}), "/filters/typ"),
-        (json!({"filters": {"from": ["2026-11-20T00:00:00Z"]}}), "/filters/from"),
         (json!({"filters": {"type": []}}), "/filters/type"),
-        (json!({"filters": {"type": [7]}}), "/filters/type"),
         (json!({"filters": {"decision": ["maybe"]}}), "/filters/decision"),
-        (json!({"filters": {"actor": ["alice"]}}), "/filters/actor"),
-        (json!({"filter": {}}), "/filter"),
     ] {
         let answer = ask(&gateway, &who, &body).await;
 
         has!("{body}"; answer, 400 "invalid_request", "/error/details/violations/0/path": path);
-    }
-    for text in ["[]", "{", "{\"format\":\"csv\",\"format\":\"csv\"}"] {
-        assert_eq!(gateway.post(&who, EXPORT, text).await.status, 400, "{text}");
     }
     has!(gateway.get(&who, "/v1/audit/exports/exp_x").await, 404 "not_found");
 }

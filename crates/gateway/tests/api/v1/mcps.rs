@@ -76,16 +76,9 @@ async fn a_tool_is_shown_with_its_claims_and_pages_join_without_gaps() {
     let page = gateway.get(&who, "/v1/mcps?limit=1").await;
     let cursor = page.at("/meta/pagination/next_cursor").as_str().unwrap();
     assert_eq!(page.at("/meta/pagination/limit"), 1);
-    let mut changed = cursor.to_owned();
-    let last = changed.pop().unwrap();
-    changed.push(if last == 'A' { 'Q' } else { 'A' });
     for (who, path) in [
         (&who, format!("/v1/mcps?q=note&cursor={cursor}")),
-        (&who, format!("/v1/mcps?view=full&cursor={cursor}")),
-        (&who, format!("/v1/mcps?cursor={changed}")),
         (&who, format!("/v1/mcps?cursor={}", cursor.trim_start_matches("c1."))),
-        (&who, format!("/v1/mcps?cursor={}", "A".repeat(4000))),
-        (&who, format!("/v1/policies?cursor={cursor}")),
         (&who, format!("/v1/audit/events?cursor={cursor}")),
         (&other, format!("/v1/mcps?cursor={cursor}")),
     ] {
@@ -143,23 +136,6 @@ async fn a_change_that_a_server_announces_is_picked_up() {
     assert_ne!(after.at("/data/version"), before.at("/data/version"));
     assert_ne!(after.at("/data/updated_at"), before.at("/data/updated_at"));
     has!(gateway.invoke(&who, "other:b", json!({})).await, 404);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn tools_that_cannot_be_governed_stay_out_and_the_others_stay_in() {
-    let mut remote = tool("remote");
-    remote["inputSchema"] = json!({"$ref": "https://example.com/schema.json"});
-    let mut broken = tool("broken");
-    broken["inputSchema"] = json!({"type": 7});
-    let odd = ["", "a  b", "a*", "a\"b", "ä", &"x".repeat(257)].map(tool);
-    let tools = odd.into_iter().chain([remote, broken, tool("good"), tool("good")]).collect();
-    let server = McpServer::start(tools).await;
-    let (gateway, who) = serve(gateway().http("other", &server.url(), LEGACY));
-
-    let answer = gateway.get(&who, "/v1/mcps").await;
-
-    let ids = members(&answer, "id");
-    assert!(ids.is_empty() || ids == ["other:good"], "{ids:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,8 +1,6 @@
 //! `GET /v1/audit/events/{id}?explain=1`, `portcullis policy explain`: why a call was denied, and the permit
 //! that would have allowed it.
 
-use portcullis_testkit::tool;
-
 use crate::prelude::*;
 
 const POLICIES: &str = r#"@id("admins") permit (principal in Mcp::Role::"admin", action, resource);
@@ -123,27 +121,9 @@ async fn a_denial_by_default_comes_with_a_permit_that_allows_just_this_call_also
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_explanation_tells_the_clause_or_the_permit_to_those_who_may_read_it() {
-    // The clause that failed is told with its value.
-    let (gateway, who) = start(POLICIES);
-    let denied = gateway.invoke(&who, "sample:list_items", json!({"limit": 5})).await;
-
-    let explained_clause = explanation(&gateway, &who, &denied, 403).await;
-
-    assert_eq!(explained_clause["considered"].to_string(), "1");
-    let policy = &explained_clause["policies"][0];
-    assert_eq!((&policy["policy"], &policy["outcome"]), (&json!("short-lists"), &json!("false")));
-    let failed = json!({
-        "clause": "context.input.limit <= 3", "outcome": "false",
-        "values": [{"path": "context.input.limit", "value": 5}],
-    });
-    assert_eq!(policy["clauses"][1].to_string(), failed.to_string());
-    let near: Vec<&Value> = explained_clause["near_misses"].as_array().unwrap().iter().collect();
-    assert_eq!(near[0]["permits"][0]["clause"], "context.input.limit <= 3");
-    assert_eq!(near[1]["permits"], json!([{"policy": "admins"}]));
-    assert_eq!(near[2]["permits"], json!([{"policy": "customers"}]));
-
+async fn an_explanation_tells_the_permit_to_those_who_may_read_it() {
     // Of a permitted call the permit is told and of an undecided one that nobody was asked.
+    let (gateway, who) = start(POLICIES);
     let allowed = gateway.invoke(&who, "sample:list_items", json!({"limit": 2})).await;
     has!(gateway.invoke(&who, "sample:list_items", json!({"limit": "x"})).await, 400);
     let page = gateway.get(&who, "/v1/audit/events?outcome=invalid").await;
@@ -214,26 +194,6 @@ async fn where_a_permit_does_not_help_it_is_said_what_does() {
         assert!(explanation["suggested_permit"].is_null(), "{explanation}");
         assert!(!explanation.to_string().contains("BEGIN RSA"), "{explanation}");
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_quarantined_tool_is_explained_by_its_change() {
-    let server = McpServer::start(vec![tool("a")]).await;
-    let (gateway, who) = serve(gateway().http("other", &server.url(), "protocol = \"legacy\""));
-    let path = "/v1/mcps/other:a";
-    until(|| gateway.get(&who, path), |it| it.at("/data/status") == "available").await;
-    let mut changed = tool("a");
-    changed["description"] = json!("Another one.");
-    server.change_tools(vec![changed]);
-    until(|| gateway.get(&who, path), |it| it.at("/data/status") == "quarantined").await;
-    let denied = gateway.invoke(&who, "other:a", json!({})).await;
-
-    let explanation = explanation(&gateway, &who, &denied, 403).await;
-
-    let summary = summary(&explanation);
-    assert!(summary.contains("`tool-pinning`") && summary.contains("A permit does not help"));
-    assert!(summary.contains("portcullis tool accept other:a"), "{summary}");
-    assert_eq!(explanation["permit_helps"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]

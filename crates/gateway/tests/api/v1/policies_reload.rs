@@ -99,6 +99,7 @@ async fn a_node_starts_with_the_last_good_set_only_when_it_is_told_to_and_says_s
 
     let (code, told) = failure(&gateway, &["serve"]).await;
     assert_eq!(code, 1, "{told}");
+    assert!(told.contains("policies cannot be loaded") && told.contains("test.cedar:1:"), "{told}");
     gateway.start_with(&["--last-good"]);
 
     has!(list(&gateway, &who, 50).await, 403, "/governance/policy": "short");

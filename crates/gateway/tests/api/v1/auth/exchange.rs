@@ -1,7 +1,5 @@
 //! `POST /v1/auth/token`: JWTs of a real OpenID provider, and our own tokens, for narrower ones.
 
-use portcullis_testkit::OldKeys;
-
 use super::{
     second,
     trusting::{AUDIENCE, Trusting, exchange, get, job_claims, list_items, revoke, text},
@@ -173,7 +171,7 @@ async fn without_the_issuers_keys_the_answer_is_come_back_later() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn people_log_in_at_an_issuer_whose_keys_rotate() {
+async fn people_log_in_at_an_issuer_with_todays_role() {
     // A person is made at the first login and has todays role.
     let it = Trusting::start("");
 
@@ -200,18 +198,6 @@ async fn people_log_in_at_an_issuer_whose_keys_rotate() {
     let changes = it.gateway.admin(&["principal", "list", "--org", &it.org]);
     let people = changes.as_array().unwrap().iter().filter(|p| p["role"] == "member").count();
     assert_eq!(people, 2);
-
-    // Keys that rotate are followed and an outage is outlived.
-    it.exchange(&it.job(), &Value::Null).await.ok();
-
-    it.oidc.rotate(OldKeys::Withdrawn);
-    has!("a new key id is looked up"; it.exchange(&it.job(), &Value::Null).await, 200);
-    let job = it.job();
-    it.oidc.stop();
-    has!("known keys go on"; it.exchange(&job, &Value::Null).await, 200);
-    it.oidc.resume();
-
-    assert_eq!(it.oidc.fetches().jwks, 2);
 
     // Many first logins at once make one person.
     let jwts: Vec<String> = (0..8).map(|_| it.person("eve", &[])).collect();

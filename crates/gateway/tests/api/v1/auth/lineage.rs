@@ -61,32 +61,6 @@ async fn a_rule_that_is_taken_away_takes_every_token_of_its_chain_along() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_act_is_asked_of_the_first_rule_however_long_the_chain() {
-    let mut it = Trusting::start("");
-    let ci = operators(&it.gateway, &it.ci);
-    let agent = operators(&it.gateway, &it.agent);
-    let (first, _) = it.login("ana", &[]).await;
-    let (second, _) = derive_token(&it, &first, &Value::Null).await;
-    let (third, _) = derive_token(&it, &second, &Value::Null).await;
-    let through = delegate(&it, &third, &agent).await;
-    let (narrowed, _) = derive_token(&it, &through, &Value::Null).await;
-
-    for subject in [&first, &second, &third, &through, &narrowed] {
-        has!(it.exchange(&ci, &json!({"subject_token": subject})).await, 403 "insufficient_scope");
-    }
-
-    let delegation = format!("delegation = [\"{}\"]", it.agent);
-    reconfigure(&mut it, |config| in_people(&config, &delegation, "delegation = []"));
-
-    for (token, wanted) in
-        [(&first, 200), (&second, 200), (&third, 200), (&through, 401), (&narrowed, 401)]
-    {
-        assert_eq!(it.status(token).await, wanted);
-    }
-    has!(it.exchange(&agent, &json!({"subject_token": second})).await, 403 "insufficient_scope");
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
     let mut it = Trusting::start("");
     let one = it.agent.clone();
@@ -119,7 +93,7 @@ async fn every_actor_of_a_chain_is_named_and_bounds_what_comes_after() {
 #[tokio::test(flavor = "multi_thread")]
 async fn rights_that_were_passed_on_reach_down_only() {
     // A token that was handed on ends what came of it and nothing above or beside.
-    let mut it = Trusting::start("");
+    let it = Trusting::start("");
     let agent = operators(&it.gateway, &it.agent);
     let answer = it.logged_in("ana", &[]).await;
     let root = text(&answer, "/data/access_token");
@@ -159,22 +133,6 @@ async fn rights_that_were_passed_on_reach_down_only() {
 
     assert_eq!(it.status(&text(&answer, "/data/access_token")).await, 401);
     assert_eq!(it.status(&root).await, 200);
-
-    // What a rule no longer gives is cut from every token of its chain.
-    let scope = json!({"scope": "mcps:read mcps:invoke"});
-    let (first, _) = derive_token(&it, &it.job(), &scope).await;
-    let (second, _) = derive_token(&it, &first, &scope).await;
-    let (third, _) = derive_token(&it, &second, &scope).await;
-    assert_eq!(list_items(&it.gateway, &third).await.status, 200);
-
-    let scopes = "scopes = [\"mcps:read\", \"mcps:invoke\", \"policies:read\"]";
-    reconfigure(&mut it, |config| config.replace(scopes, "scopes = [\"mcps:read\"]"));
-
-    for token in [&first, &second, &third] {
-        has!(list_items(&it.gateway, token).await, 403 "insufficient_scope");
-        has!(it.exchange(token, &json!({"scope": "mcps:invoke"})).await, 400 "invalid_scope");
-        has!(it.exchange(token, &Value::Null).await, "/data/scope": "mcps:read");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

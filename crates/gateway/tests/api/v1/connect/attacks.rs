@@ -104,15 +104,8 @@ const SERVER: &str = "/.well-known/oauth-authorization-server";
 #[tokio::test(flavor = "multi_thread")]
 async fn metadata_that_cannot_be_trusted_begins_nothing() {
     type Lie = fn(&str, &mut Value, &mut Value);
-    let lies: [(&str, Lie); 9] = [
+    let lies: [(&str, Lie); 5] = [
         ("another issuer", |_, _, server| server["issuer"] = json!("https://evil.example")),
-        ("an issuer that differs by two slashes", |origin, _, server| {
-            server["issuer"] = json!(format!("{origin}//"));
-        }),
-        ("another resource", |_, resource, _| resource["resource"] = json!("https://evil.example")),
-        ("PKCE is not offered", |_, _, server| {
-            server["code_challenge_methods_supported"] = Value::Null;
-        }),
         ("PKCE is downgraded", |_, _, server| {
             server["code_challenge_methods_supported"] = json!(["plain"]);
         }),
@@ -125,7 +118,6 @@ async fn metadata_that_cannot_be_trusted_begins_nothing() {
         ("an authorization server in a private network", |_, resource, _| {
             resource["authorization_servers"] = json!(["http://10.0.0.1"]);
         }),
-        ("nobody authorizes", |_, resource, _| resource["authorization_servers"] = json!([])),
     ];
     for (what, lie) in lies {
         let scene = finding(Saas::start(Habits::default()).await);
@@ -157,10 +149,7 @@ async fn documents_that_redirect_or_do_not_end_are_not_followed() {
     for (what, status, body) in [
         ("a redirect", 302, "http://169.254.169.254/latest/meta-data".to_owned()),
         ("a document of 5 MiB", 200, format!("{{\"x\":\"{}\"}}", "y".repeat(5 << 20))),
-        ("a list", 200, "[]".to_owned()),
-        ("garbage", 200, "<html>".to_owned()),
         ("two names", 200, "{\"resource\":\"a\",\"resource\":\"b\"}".to_owned()),
-        ("depth", 200, format!("{}{}", "[".repeat(5_000), "]".repeat(5_000))),
     ] {
         let scene = finding(Saas::start(Habits::default()).await);
         scene.saas.change(|habits| {

@@ -58,7 +58,7 @@ fn changed(documents: &mut Documents, path: &str, member: &str, value: Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_issuer_without_a_path_is_the_same_with_and_without_the_last_slash() {
-    for (listed, own) in [("/", ""), ("", "/"), ("/", "/")] {
+    for (listed, own) in [("/", ""), ("", "/")] {
         let found = found(Habits::default(), |origin, documents| {
             let listed = json!([format!("{origin}{listed}")]);
             changed(documents, &format!("{RESOURCE}/mcp"), "authorization_servers", listed);
@@ -78,22 +78,6 @@ async fn an_issuer_without_a_path_is_the_same_with_and_without_the_last_slash() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_issuer_with_a_path_is_taken_to_the_letter() {
-    let found = found(Habits::default(), |origin, documents| {
-        let listed = json!([format!("{origin}/tenant/")]);
-        changed(documents, &format!("{RESOURCE}/mcp"), "authorization_servers", listed);
-        changed(documents, SERVER, "issuer", json!(format!("{origin}/tenant")));
-        let server = documents.remove(SERVER).unwrap();
-        documents.insert(format!("{SERVER}/tenant"), server);
-    })
-    .await;
-
-    has!(found.connect(&found.who, &json!({})).await, 502);
-
-    assert_eq!(registered(&found), 0);
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn errors_and_pages_at_one_place_do_not_end_the_search() {
     let found = found(Habits::default(), |origin, documents| {
         let resource = documents.remove(&format!("{RESOURCE}/mcp")).unwrap();
@@ -108,20 +92,6 @@ async fn errors_and_pages_at_one_place_do_not_end_the_search() {
     .await;
     found.saas.change(|habits| {
         habits.challenge = Some("Bearer resource_metadata=\"/about\", scope=\"read\"".to_owned());
-    });
-
-    found.connected_and_called().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_challenge_may_name_its_document_by_a_path() {
-    let found = found(Habits::default(), |_, documents| {
-        let resource = documents.remove(&format!("{RESOURCE}/mcp")).unwrap();
-        documents.insert("/about".to_owned(), resource);
-    })
-    .await;
-    found.saas.change(|habits| {
-        habits.challenge = Some("Bearer resource_metadata=\"/about\"".to_owned());
     });
 
     found.connected_and_called().await;

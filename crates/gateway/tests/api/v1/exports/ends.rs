@@ -152,25 +152,6 @@ async fn an_export_makes_way_for_calls_says_how_far_it_is_and_ends_with_its_node
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_export_that_a_kill_cut_off_has_failed_after_the_restart() {
-    let (mut gateway, who) = start();
-    plant(&gateway, &who, 8_000).await;
-    let calls = load(&gateway, &who);
-    let begun = ask(&gateway, &who, &json!({})).await;
-    assert_eq!(begun.status, 202, "{}", begun.text);
-    drop(calls);
-    gateway.kill();
-
-    gateway.start();
-
-    let id: ExportId = begun.at("/data/id").as_str().unwrap().parse().unwrap();
-    let (_, data) = status(&gateway, &who, &id).await;
-    assert_eq!(data["status"], "failed", "{data}");
-    let next = export(&gateway, &who, &json!({})).await;
-    content(&gateway, &who, &next).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_disk_without_room_fails_the_export_and_nothing_else() {
     let program = tempfile::tempdir().unwrap();
     let binary = unsignalled(env!("CARGO_BIN_EXE_portcullis"), program.path());

@@ -1,8 +1,6 @@
 //! Upstreams that do their worst: each kind of misery has its answer, costs bounded memory, and
 //! slows no other upstream down. The table stands in docs/upstreams.md.
 
-use serde_json::Map;
-
 use crate::prelude::*;
 
 const IMPATIENT: &str = "timeout_seconds = 1";
@@ -41,6 +39,18 @@ fn miseries() -> Vec<(HostileTool, &'static str)> {
         (typed("wrong_id_event", SSE, &format!("data: {other}\n\n")), "protocol_error"),
         (typed("two_bodies", json, &format!("{good}\n{good}")), "protocol_error"),
         (typed("batch", json, &format!("[{good}]")), "protocol_error"),
+        (
+            tool("doubles", Script::Result(r#"{"content":[],"content":[]}"#.to_owned())),
+            "protocol_error",
+        ),
+        (tool("mistypes", Script::Result(r#"{"content":"text"}"#.to_owned())), "protocol_error"),
+        (
+            giving("asks_back", &json!({"resultType": "input_required", "inputRequests": {}})),
+            "interaction_required",
+        ),
+        (tool("fails", Script::Status(500)), "http_5xx"),
+        (tool("is_busy", Script::Status(503)), "http_5xx"),
+        (tool("errs", Script::Rpc(-32603)), "jsonrpc_error"),
         (tool("dies", Script::CloseAtOnce), "connection_reset"),
         (tool("dies_in_the_middle", Script::CloseInBody), "connection_reset"),
     ]
@@ -68,24 +78,14 @@ async fn each_misery_has_its_answer() {
         };
         let told = answer.at("/error/details/reason").as_str().unwrap_or_default();
         assert_eq!(told, *reason, "{name}: {}", answer.text);
-        scene.check(&answer, ending).await;
+        has!("{name}"; scene.check(&answer, ending).await, "/detached/output": null);
+        has!("{name}"; answer, "/error/details/provider": "up",
+            "/error/details/timeout_ms": if reason.is_empty() { json!(1000) } else { Value::Null });
+        assert!(!answer.text.contains("hunter2"), "{name}: {}", answer.text);
         assert_eq!(scene.upstream.count(&name), 1, "{name} is never called again");
     }
+    assert!(!scene.gateway.log().contains("hunter2"), "{}", scene.gateway.log());
     assert_eq!(scene.gateway.get(&scene.who, "/v1/mcps").await.status, 200);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn of_two_answers_the_first_counts() {
-    let event = |text: &str| {
-        let result = json!({"content": [{"type": "text", "text": text}]});
-        format!("data: {{\"jsonrpc\":\"2.0\",\"id\":{{id}},\"result\":{result}}}\n\n")
-    };
-    let scene = scene(vec![typed("twice", SSE, &(event("one") + &event("two")))]).await;
-
-    let answer = scene.invoke("twice", json!({})).await;
-
-    scene.check(&answer, SUCCESS).await;
-    assert_eq!(answer.at("/result/content/0/text"), "one");
 }
 
 /// The most memory that the process ever held, in MiB.
@@ -132,64 +132,38 @@ async fn a_list_of_ten_thousand_tools_is_read_up_to_its_bound() {
     wait_for_events(&gateway, &who, "tool.skipped").await;
 }
 
-/// Definitions that each apply the next one twice.
-fn doubling() -> Value {
-    let mut defs = Map::new();
-    for number in 0..40 {
-        let next = json!({"$ref": format!("#/$defs/d{}", number + 1)});
-        defs.insert(format!("d{number}"), json!({"allOf": [next, next]}));
-    }
-    defs.insert("d40".to_owned(), json!({"type": "string"}));
-    json!({"type": "object", "$defs": defs, "properties": {"x": {"$ref": "#/$defs/d0"}}})
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn schema_bombs_stay_out_and_the_other_tools_in() {
-    let bombs = [
-        ("doubles", doubling()),
-        ("loops", json!({"type": "object", "allOf": [{"$ref": "#"}]})),
-        ("huge", json!({"type": "object", "enum": vec![0; 6_000]})),
-        ("remote", json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1/x"}}})),
-        ("wrong", json!({"type": "object", "properties": 7})),
-    ];
-    let text = json!({"type": "string", "pattern": "^(a+)+$"});
-    let pattern = json!({"type": "object", "properties": {"s": text}});
-    let tools = bombs.iter().map(|(name, schema)| tool(name, Script::Echo).taking(schema.clone()));
-    let good = [tool("good", Script::Echo), tool("regex", Script::Echo).taking(pattern)];
-    let scene: Scene = scene(tools.chain(good).collect()).await;
-
-    let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
-    assert_eq!(members(&ids, "id"), ["up:good", "up:regex"]);
-    // A pattern that looks back would be at it for longer than the sun.
-    let trap = format!("{}!", "a".repeat(50_000));
-    has!(scene.invoke("regex", json!({"s": trap})).await, 400 "invalid_input");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn large_patterns_and_unreadable_definitions_stay_out_with_an_event() {
+async fn schema_bombs_and_unreadable_definitions_stay_out_with_an_event_and_the_other_tools_in() {
     let of_x = |x: Value| json!({"type": "object", "properties": {"x": x}});
     let large = (0..60).map(|n| json!({"pattern": format!("{n}[ab]{{100000}}")}));
     let large = json!({"anyOf": large.collect::<Vec<_>>()});
     let bombs = [("large", large), ("long", json!({"pattern": "a[ab]{20000}c"}))];
     let tools = bombs.map(|(name, x)| tool(name, Script::Echo).taking(of_x(x)));
+    let loops = json!({"type": "object", "allOf": [{"$ref": "#"}]});
+    let loops = tool("loops", Script::Echo).taking(loops);
+    // A pattern that would look back for longer than the sun.
+    let regex = tool("regex", Script::Echo).taking(of_x(json!({"pattern": "^(a+)+$"})));
     let beyond = serde_json::from_str(r#"{"type":"object","maxProperties":1e400}"#).expect("JSON");
     let beyond = tool("beyond", Script::Echo).taking(beyond);
     let slow = tool("slow", Script::Echo).taking(of_x(json!({"pattern": "a[ab]{900}c"})));
-    let mut scene: Scene = scene(tools.into_iter().chain([beyond, slow]).collect()).await;
+    let mut scene: Scene =
+        scene(tools.into_iter().chain([loops, regex, beyond, slow]).collect()).await;
     // Orgs that are there when a list is looked at are told of it.
     scene.gateway.stop();
     scene.gateway.start();
 
     let ids = scene.gateway.get(&scene.who, "/v1/mcps").await;
-    assert_eq!(members(&ids, "id"), ["up:slow"]);
+    assert_eq!(members(&ids, "id"), ["up:regex", "up:slow"]);
     let admin = scene.gateway.service(&scene.who.org, ALL_SCOPES);
     let events = wait_for_events(&scene.gateway, &admin, "tool.skipped").await;
     assert_eq!(events.len(), 1, "{events:?}");
     let event = events[0].to_string();
-    for name in ["large", "long", "beyond"] {
+    for name in ["large", "long", "loops", "beyond"] {
         assert!(event.contains(&format!("\"name\":\"{name}\"")), "{name} {event}");
     }
     has!(scene.invoke("slow", json!({"x": "ab".repeat(15_000)})).await, 400 "invalid_input");
+    let trap = format!("{}!", "a".repeat(50_000));
+    has!(scene.invoke("regex", json!({"x": trap})).await, 400 "invalid_input");
     let fits = format!("a{}c", "ab".repeat(450));
     assert_eq!(scene.invoke("slow", json!({"x": fits})).await.status, 200);
 }
@@ -218,26 +192,6 @@ async fn bodies_that_are_slow_to_check_are_answered_in_time() {
         let answer = scene.post(name, &body).await;
 
         assert_eq!(answer.status, status, "{name} {}", answer.text);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn nobody_waits_for_an_upstream_that_hangs() {
-    let tools = vec![tool("hangs", Script::Silence), tool("drips", Script::Drip)];
-    let scene = scene_with(tools, "timeout_seconds = 60", Builder::sample).await;
-    let wretched = join_all((0..40).map(|n| scene.invoke(["hangs", "drips"][n % 2], json!({}))));
-    let beside = async {
-        scene.upstream.wait_for(40).await;
-        for _ in 0..50 {
-            let input = json!({"limit": 1});
-            scene.gateway.invoke(&scene.who, "sample:list_items", input).await.ok();
-        }
-    };
-
-    // How much slower they are is measured by `portcullis-bench hostile`.
-    tokio::select! {
-        () = beside => {}
-        _ = wretched => panic!("the calls that hang ended before those beside them"),
     }
 }
 

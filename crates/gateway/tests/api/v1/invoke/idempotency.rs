@@ -143,7 +143,8 @@ async fn another_request_with_the_same_key_is_refused_and_one_that_was_never_mad
     let again = scene.keyed("k", "echo", json!({})).await;
 
     for answer in [&first, &again] {
-        has!(answer, 502 "upstream_error", "/error/details/executed": "no");
+        scene.check(answer, Ending { executed: "no", ..FAILED }).await;
+        has!(answer, "/error/details/reason": "connect_failed");
         assert_eq!(answer.header("idempotency-replayed"), "");
     }
     assert_ne!(first.event_id(), again.event_id());

@@ -140,6 +140,9 @@ async fn a_notice_without_a_secret_has_an_id_and_an_approval_that_ends_is_told()
     assert!(notice.header("webhook-timestamp").parse::<i64>().is_ok(), "{notice:?}");
     assert_eq!(notice.header("webhook-signature"), "");
     assert_eq!(notice.header("content-type"), "application/json");
+    has!(notice.message(), "/policy": "told", "/decision": "allow", "/tool": "up:echo",
+        "/principal_id": scene.who.id.as_str(), "/request_id": *answer.at("/meta/request_id"));
+    assert!(!notice.body.contains("sesame"), "{notice:?}");
 
     // An approval that ends is told and counted.
     let answer = scene.invoke("pay", json!({"to": "DE"})).await;

@@ -1,6 +1,5 @@
-//! Obligations of policies that do not forbid: rates and notices.
+//! Obligations of policies that do not forbid: rates.
 
-use super::notices::{next, receiver};
 use crate::prelude::*;
 
 const POLICIES: &str = r#"
@@ -44,25 +43,4 @@ async fn a_rate_that_is_used_up_denies_by_the_name_of_its_policy() {
     let other = scene.gateway.service(&scene.who.org, "mcps:invoke");
     let answer = scene.gateway.invoke(&other, "up:limited", json!({"n": 11})).await;
     check(&scene.gateway, &other, &answer, SUCCESS).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_notice_is_posted_to_its_webhook_and_holds_nothing_that_was_said() {
-    let (address, received) = receiver(&[]);
-    let policies = r#"
-        @id("all") permit (principal, action, resource);
-        @id("told") @notify("webhook:secops") @reason("Somebody looks")
-        forbid (principal, action == Mcp::Action::"up:echo", resource);
-    "#;
-    let config = format!("[webhooks.secops]\nurl = \"{address}\"\nallow_private = true");
-    let change = |builder: Builder| builder.policies(policies).config(&config);
-    let scene = scene_with(vec![tool("echo", Script::Echo)], "", change).await;
-
-    let answer = scene.invoke("echo", json!({"word": "sesame"})).await;
-
-    scene.check(&answer, SUCCESS).await;
-    let message = next(&received, "policy.notice").message();
-    has!(message, "/policy": "told", "/decision": "allow", "/tool": "up:echo",
-        "/principal_id": scene.who.id.as_str(), "/request_id": *answer.at("/meta/request_id"));
-    assert!(!message.to_string().contains("sesame"));
 }

@@ -52,7 +52,6 @@ async fn values_survive_to_the_upstream_and_back_the_trace_goes_up_and_secrets_s
 
     // A trace state that holds a secret does not go up.
     let scene = scene.anew();
-    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let request = scene
         .request("echo")
         .header("traceparent", trace)
