@@ -10,7 +10,9 @@ use portcullis_core::{
     principal::{AuthMethod, Role, ScopeSet},
     refusal::Refusal,
     secret::Secret,
-    trust::{Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, TrustRule, TrustRules, Who},
+    trust::{
+        Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, RuleSubject, TrustRule, TrustRules,
+    },
 };
 use portcullis_store::Store;
 use proptest::{
@@ -376,8 +378,8 @@ fn trusted(org: OrgId, people: &[Somebody], rules: &[Rule]) -> TrustRules {
         audience: name.to_owned(),
         expects: Expectations::new(vec![verified()]).unwrap(),
         who: match rule.fixed {
-            Some(fixed) => Who::Fixed(people[fixed].id),
-            None => Who::User { from: "sub".parse().unwrap(), roles: everybody() },
+            Some(fixed) => RuleSubject::Fixed(people[fixed].id),
+            None => RuleSubject::User { from: "sub".parse().unwrap(), roles: everybody() },
         },
         login: LoginClaims::new("groups".parse().unwrap()),
         scopes: rule.scopes,

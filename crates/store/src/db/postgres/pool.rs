@@ -83,8 +83,6 @@ pub(crate) struct Session {
     has_begun: bool,
     /// True while an answer is waited for.
     is_asked: bool,
-    /// True if the server no longer has a prepared statement as it was.
-    is_stale: bool,
     permit: Option<OwnedSemaphorePermit>,
 }
 
@@ -182,8 +180,7 @@ impl Pool {
         };
         let shared = Arc::clone(&self.0);
         let (client, permit) = (Some(client), Some(permit));
-        let (has_begun, is_asked, is_stale) = (false, false, false);
-        Ok(Session { client, shared, was_idle, has_begun, is_asked, is_stale, permit })
+        Ok(Session { client, shared, was_idle, has_begun: false, is_asked: false, permit })
     }
 
     async fn connect(&self) -> Result<Client, DriverError> {
@@ -369,9 +366,12 @@ impl Session {
         self.client = None;
     }
 
+    /// Cuts the connection off if its prepared statements are no longer those of the server.
     fn answered<T>(&mut self, answer: &Result<T, DriverError>) {
         self.is_asked = false;
-        self.is_stale |= answer.as_ref().is_err_and(DriverError::is_of_stale_statement);
+        if answer.as_ref().is_err_and(DriverError::is_of_stale_statement) {
+            self.client = None;
+        }
     }
 
     fn claim_client(&mut self) -> Result<&mut Client, DriverError> {
@@ -395,7 +395,7 @@ async fn collect<T>(rows: RowStream, most: Most, read: Read<T>) -> Result<Vec<T>
 impl Drop for Session {
     fn drop(&mut self) {
         let Some(client) = self.client.take() else { return };
-        if client.driver.is_closed() || self.is_stale {
+        if client.driver.is_closed() {
             return;
         }
         if self.is_asked
