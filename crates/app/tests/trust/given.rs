@@ -9,8 +9,8 @@ use portcullis_core::{
     principal::{Role, ScopeSet},
     random::Random,
     trust::{
-        CredentialCheck, Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, TrustRule,
-        TrustRules, TrustedSubject, Who,
+        CredentialCheck, Expectation, Expectations, LoginClaims, MaxTtl, RoleMap, RuleSubject,
+        TrustRule, TrustRules, TrustedSubject,
     },
 };
 use portcullis_testkit::{Oidc, Wanted};
@@ -42,7 +42,7 @@ pub(crate) fn jobs(issuer: &str) -> TrustRule {
         issuer: issuer.to_owned(),
         audience: GATEWAY.to_owned(),
         expects: Expectations::new(vec![repository]).unwrap(),
-        who: Who::Fixed(SERVICE.parse().unwrap()),
+        who: RuleSubject::Fixed(SERVICE.parse().unwrap()),
         login: LoginClaims::new("groups".parse().unwrap()),
         scopes: ScopeSet::ALL,
         max_ttl: MaxTtl::new(900).unwrap(),
@@ -65,7 +65,7 @@ pub(crate) fn people(issuer: &str) -> TrustRule {
         name: "people".to_owned(),
         audience: APP.to_owned(),
         expects: Expectations::new(vec![verified]).unwrap(),
-        who: Who::User { from: "sub".parse().unwrap(), roles },
+        who: RuleSubject::User { from: "sub".parse().unwrap(), roles },
         single_use: false,
         id_jag: false,
         ..jobs(issuer)
