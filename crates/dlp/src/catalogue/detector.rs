@@ -181,7 +181,7 @@ impl Check {
             Check::Digits(rule) => rule.bits(candidate.digits()),
             Check::Conditions(conditions) => {
                 let matched = candidate.matched();
-                candidate.spend(matched.len() * conditions.readings());
+                candidate.spend(matched.len() * conditions.steps());
                 conditions.hold(matched).then_some(0)
             }
         }

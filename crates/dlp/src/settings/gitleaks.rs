@@ -106,6 +106,9 @@ const ALLOWLIST_KEYS: [&str; 8] = [
 /// Prefix of a rule's id in the name of its detector.
 const PREFIX: &str = "gitleaks_";
 
+/// Compiled bytes of a regex that one step for each byte of a value pays for.
+const BYTES_A_STEP: usize = 1 << 10;
+
 const KEYS: Keys = Keys {
     longest_name: PREFIX.len() + 100,
     wrong_name: "give it an `id` of at most 100 characters",
@@ -296,7 +299,7 @@ impl GitleaksAllowlist {
             return Ok(None);
         }
         let is_of_secret = matches!(self.regex_target.as_str(), "" | "secret");
-        let mut regexes = Vec::new();
+        let (mut regexes, mut steps) = (Vec::new(), 0);
         for source in &self.regexes {
             let wrong = |problem| format!("`regexes`: `{source}`: {problem}");
             let read = GoRegex::read(source).map_err(wrong)?;
@@ -305,13 +308,14 @@ impl GitleaksAllowlist {
             // What is found in a secret is found in the line around it, unless it looks around.
             if is_of_secret || !read.looks_around {
                 regexes.push(regex);
+                steps += bytes / BYTES_A_STEP;
             }
         }
         let stop_words: Vec<String> =
             self.stopwords.iter().map(|word| word.to_ascii_lowercase()).collect();
         let needs_both = needs_all && !self.regexes.is_empty() && !self.stopwords.is_empty();
         let lists_some = !regexes.is_empty() || !stop_words.is_empty();
-        Ok(lists_some.then(|| Arc::new(AllowedValues { regexes, stop_words, needs_both })))
+        Ok(lists_some.then(|| Arc::new(AllowedValues { regexes, steps, stop_words, needs_both })))
     }
 }
 

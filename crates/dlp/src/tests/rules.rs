@@ -155,6 +155,19 @@ fn rules_have_so_much_room_and_no_more() {
 }
 
 #[test]
+fn values_that_many_regexes_may_let_pass_are_charged_for_them() {
+    let regexes: Vec<String> = (0..200).map(|number| format!("'x{number}[a-z]{{20}}'")).collect();
+    let list = format!("[allowlist]\nregexes = [{}]", regexes.join(", "));
+    let text = json!("qqa-abc123def456 ".repeat(500));
+    let [plain, listed] = [String::new(), list].map(|list| {
+        let engine = ruled(&pair(&list)).unwrap();
+        engine.steps(&text).unwrap()
+    });
+
+    assert!(listed - plain >= 500 * 12 * 200, "{plain} {listed}");
+}
+
+#[test]
 fn rules_that_look_at_every_text_are_told_of_where_they_cost_too_much() {
     let rules = |count: usize| {
         (0..count).fold(String::new(), |mut rules, number| {

@@ -32,6 +32,8 @@ pub(crate) struct Conditions {
 #[derive(Debug)]
 pub(crate) struct AllowedValues {
     pub(crate) regexes: Vec<Regex>,
+    /// Steps for each byte of a value that the regexes may take.
+    pub(crate) steps: usize,
     /// In lower case.
     pub(crate) stop_words: Vec<String>,
     /// True if a value has to hold a stop word and fit a regex.
@@ -51,9 +53,9 @@ impl AllowedValues {
 }
 
 impl Conditions {
-    /// Readings of a match that it takes to say whether they hold.
-    pub(crate) fn readings(&self) -> usize {
-        let of = |allowed: &Arc<AllowedValues>| allowed.regexes.len() + allowed.stop_words.len();
+    /// Steps for each byte of a match that it may take to say whether they hold.
+    pub(crate) fn steps(&self) -> usize {
+        let of = |allowed: &Arc<AllowedValues>| allowed.steps + allowed.stop_words.len();
         1 + self.allowed.iter().map(of).sum::<usize>()
     }
 
