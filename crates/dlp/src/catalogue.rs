@@ -1,6 +1,7 @@
 //! The built-in detectors. Each is an entry of a TOML file with its own examples; the examples are its
 //! tests.
 
+mod bounded;
 pub(super) mod checks;
 pub(super) mod detector;
 

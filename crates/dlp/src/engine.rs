@@ -83,6 +83,21 @@ impl Engine {
         self.names.iter().map(String::as_str).collect()
     }
 
+    /// Told if the configured detectors that look at every text take more steps than the largest body may.
+    #[must_use]
+    pub fn cost_warning(&self) -> Option<String> {
+        let bytes = self.settings.limits.max_bytes;
+        let restless = self.scanner.active.iter().filter(|it| it.detector.is_restless()).count();
+        let steps = restless.saturating_mul(bytes).saturating_mul(pace::STEPS_TO_SEARCH_A_BYTE);
+        (steps > pace::budget(bytes)).then(|| {
+            format!(
+                "{restless} custom detectors and rules of gitleaks have no literal or keyword that can \
+                 wake them and look at every text; a body of {bytes} bytes, the most that \
+                 `dlp.limits.max_bytes` allows, is refused for the work; give them literals or keywords"
+            )
+        })
+    }
+
     /// Finds what the enabled detectors know in a value. Refuses a value beyond the limits.
     pub fn scan<'a>(
         &self,

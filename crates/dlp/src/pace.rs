@@ -25,6 +25,9 @@ pub(crate) const READ_BEYOND_ASCII: usize = 10;
 pub(crate) const STEPS_A_BYTE: u32 = 1 << 10;
 const STEPS_AT_LEAST: usize = 16 << 20;
 
+/// Steps for each byte that a configured pattern is searched in.
+pub(crate) const STEPS_TO_SEARCH_A_BYTE: usize = 2;
+
 /// The most steps of a scan of so many bytes.
 pub(crate) const fn budget(bytes: usize) -> usize {
     bytes.saturating_mul(STEPS_A_BYTE as usize).saturating_add(STEPS_AT_LEAST)

@@ -20,6 +20,7 @@ mod numbers;
 mod places;
 mod readings;
 mod redaction;
+mod rules;
 mod shapes;
 mod spellings;
 mod words;

@@ -179,7 +179,11 @@ impl Check {
         match self {
             Check::Function(check) => check(candidate),
             Check::Digits(rule) => rule.bits(candidate.digits()),
-            Check::Conditions(conditions) => conditions.hold(candidate.matched()).then_some(0),
+            Check::Conditions(conditions) => {
+                let matched = candidate.matched();
+                candidate.spend(matched.len() * conditions.steps());
+                conditions.hold(matched).then_some(0)
+            }
         }
     }
 }
@@ -287,8 +291,18 @@ impl Detector {
     }
 
     /// The fault of its pattern, which is compiled for that.
-    pub(crate) fn pattern_problem(&self) -> Option<&str> {
+    pub(crate) fn pattern_problem(&self) -> Option<String> {
         self.pattern.as_ref()?.problem()
+    }
+
+    /// Bytes that its compiled pattern takes.
+    pub(crate) fn compiled_bytes(&self) -> usize {
+        self.pattern.as_ref().map_or(0, Pattern::compiled_bytes)
+    }
+
+    /// True if it is configured and looks at every text.
+    pub(crate) fn is_restless(&self) -> bool {
+        matches!(self.shape, Shape::Configured { .. }) && self.literals.is_empty()
     }
 
     /// Returns true if what is found has a name.

@@ -71,7 +71,7 @@ pub(crate) struct Entry {
 
 /// The part of an entry that only the operator writes.
 pub(crate) struct Configured {
-    /// The group that is what is found; the first one when absent.
+    /// The group that is what is found; the first one that holds something when absent.
     pub(crate) group: Option<usize>,
     /// True if a match counts only where one of the words stands.
     pub(crate) needs_context: bool,
@@ -225,7 +225,11 @@ impl Entry {
         let configured = self.configured.take();
         let (shape, literals) = match &configured {
             Some(Configured { needs_context, .. }) => {
-                (Shape::Configured { needs_context: *needs_context }, take(&mut self.marks))
+                // Where one cannot be found in any case, or is too short to wake by, none wakes it.
+                let marks = take(&mut self.marks);
+                let can_wake = marks.iter().all(|mark| mark.len() >= 2 && has_ascii_case(mark));
+                let marks = if can_wake { marks } else { Vec::new() };
+                (Shape::Configured { needs_context: *needs_context }, marks)
             }
             None => self.take_shape()?,
         };
@@ -242,8 +246,10 @@ impl Entry {
         let defaults = Defaults::of(&shape);
         let words = self.words.unwrap_or_else(|| vec![defaults.words.to_owned()]);
         let is_built_in = configured.is_none();
-        let group = configured.as_ref().and_then(|configured| configured.group);
-        let pattern = self.pattern.map(|source| Pattern::new(source, group));
+        let pattern = self.pattern.map(|source| match &configured {
+            None => Pattern::new(source),
+            Some(configured) => Pattern::configured(source, configured.group),
+        });
         let is_whole = !is_built_in && !pattern.as_ref().is_some_and(Pattern::has_groups);
         // A group is cut out of what the pattern itself puts around it.
         let edges = if is_whole { Edges::Word } else { defaults.edges };
@@ -353,6 +359,13 @@ fn is_name(name: &str, longest: usize) -> bool {
     (1..=longest).contains(&name.len())
         && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
         && name.starts_with(|first: char| first.is_ascii_lowercase())
+}
+
+/// True if no letter beyond ASCII has another case.
+fn has_ascii_case(text: &str) -> bool {
+    let beyond = text.chars().filter(|char| !char.is_ascii());
+    let cases = |char: char| char.to_lowercase().chain(char.to_uppercase());
+    !beyond.into_iter().any(|char| cases(char).any(|case| case != char))
 }
 
 fn whole(examples: &[String]) -> Vec<String> {

@@ -100,12 +100,19 @@ impl Scanner {
             (Some(pattern), Some(key)) => {
                 let key = body.slice(key);
                 let value = body.slice(window.range.clone());
-                in_member(pattern, key, value, line, |found| weigh(found, 0));
+                in_member(pattern, key, value, line, meter, |found| weigh(found, 0));
             }
             (Some(pattern), None) => {
-                pattern.find_in(body.slice(home.start..window.range.end), part, |found| {
-                    weigh(found, 0);
-                });
+                let text = body.slice(home.start..window.range.end);
+                pattern.find_in(
+                    text,
+                    part,
+                    |steps| meter.spend(steps),
+                    |found| {
+                        weigh(found, 0);
+                        meter.spend(body.notes.steps.take());
+                    },
+                );
             }
             (None, _) if active.takes_values() => {
                 let value = unquoted(body.slice(window.range.clone()));
@@ -204,6 +211,7 @@ fn in_member(
     key: &[u8],
     value: &[u8],
     line: &mut Vec<u8>,
+    meter: &Meter,
     mut take: impl FnMut(Range<usize>),
 ) {
     line.clear();
@@ -213,11 +221,16 @@ fn in_member(
     line.extend_from_slice(value);
     let end = line.len();
     line.push(b'"');
-    pattern.find_in(line, 0..line.len(), |found| {
-        if start <= found.start && found.end <= end {
-            take(found.start - start..found.end - start);
-        }
-    });
+    pattern.find_in(
+        line,
+        0..line.len(),
+        |steps| meter.spend(steps),
+        |found| {
+            if start <= found.start && found.end <= end {
+                take(found.start - start..found.end - start);
+            }
+        },
+    );
 }
 
 impl Scanner {

@@ -62,12 +62,13 @@ impl Scanner {
 
 impl Plan {
     fn add(&mut self, active: Active) {
+        // The settings have a bound for the number of detectors that is far below.
         let index = small(self.active.len()).try_into().unwrap_or(u16::MAX);
         let detector = &active.detector;
         if matches!(detector.shape, Shape::Hidden) {
             self.hidden = Some(index);
         }
-        if matches!(detector.shape, Shape::Configured { .. }) && detector.literals.is_empty() {
+        if detector.is_restless() {
             self.restless.push(index);
         }
         if detector.name() == DOUBTS {

@@ -100,8 +100,7 @@ impl From<&Custom> for Entry {
                 conditions: Conditions {
                     checksum: custom.checksum,
                     min_entropy: custom.min_entropy,
-                    not: Vec::new(),
-                    stop_words: Vec::new(),
+                    allowed: Vec::new(),
                 },
             }),
             category: Some(custom.category),

@@ -13,7 +13,13 @@ use crate::{
     limits::Limits,
     mask::replacement::Mask,
     nearest::unknown_detector,
-    settings::{allow::Allow, custom::Custom, floor::Floor, gitleaks::Gitleaks},
+    settings::{
+        allow::Allow,
+        custom::Custom,
+        floor::Floor,
+        gitleaks::Gitleaks,
+        room::{MAX_DETECTORS, Room},
+    },
     text::hidden,
     vocabulary::{Action, Category, Direction, Likelihood},
 };
@@ -132,14 +138,28 @@ impl Settings {
 
     /// The configured detectors; what is wrong with them is added to the problems.
     pub(crate) fn configured(&self, problems: &mut Vec<String>) -> Vec<Arc<Detector>> {
-        let custom = self.custom.iter().map(|custom| {
-            let entry = Entry::from(custom);
-            entry.detector(custom.category).map(|detector| vec![detector])
-        });
-        let rules = self.gitleaks.iter().map(Gitleaks::detectors);
+        let rules = self.gitleaks.iter().map(Gitleaks::rule_count);
+        let count = self.custom.len() + rules.sum::<usize>();
+        if count > MAX_DETECTORS {
+            problems.push(format!(
+                "there are {count} custom detectors and rules of gitleaks, of which \
+                 {MAX_DETECTORS} may be; remove some"
+            ));
+            return Vec::new();
+        }
+        let mut room = Room::default();
         let mut detectors = Vec::new();
-        for read in custom.chain(rules) {
-            match read {
+        for custom in &self.custom {
+            match room.compile(Entry::from(custom), custom.category) {
+                Ok(detector) => detectors.push(Arc::new(detector)),
+                Err(wrong) => problems.extend(wrong),
+            }
+        }
+        for rules in &self.gitleaks {
+            if room.is_full() {
+                break;
+            }
+            match rules.detectors(&mut room) {
                 Ok(more) => detectors.extend(more.into_iter().map(Arc::new)),
                 Err(wrong) => problems.extend(wrong),
             }

@@ -4,6 +4,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Read,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -152,7 +153,11 @@ impl Dlp {
     pub(crate) fn load(&self, outbound: &upstream::Outbound) -> Result<app::Dlp, String> {
         let external = self.external.as_ref().map(|external| external.declare(outbound));
         let external = external.transpose().map_err(|error| format!("`external`: {error}"))?;
-        Ok(app::Dlp::new(self.engine()?, external))
+        let engine = self.engine()?;
+        if let Some(warning) = engine.cost_warning() {
+            tracing::warn!("{warning}");
+        }
+        Ok(app::Dlp::new(engine, external))
     }
 }
 
@@ -216,10 +221,17 @@ fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
 fn text_of(file: &Path) -> Result<String, String> {
     let name = file.display();
     let failed = |error: std::io::Error| format!("`{name}` cannot be read: {error}");
-    if fs::metadata(file).map_err(failed)?.len() > MAX_RULES {
+    // A pipe keeps whoever opens it waiting, and a device may never end.
+    if !fs::metadata(file).map_err(failed)?.is_file() {
+        return Err(format!("`{name}` is no regular file"));
+    }
+    let mut text = String::new();
+    let opened = fs::File::open(file).map_err(failed)?;
+    opened.take(MAX_RULES + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > MAX_RULES {
         return Err(format!("`{name}` is larger than {MAX_RULES} bytes"));
     }
-    fs::read_to_string(file).map_err(failed)
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -315,6 +327,28 @@ mod tests {
             let found = told.first().map(String::as_str);
             assert_eq!(found.is_some(), wanted.is_some(), "{tool}: {told:?}");
             assert!(found.unwrap_or_default().contains(wanted.unwrap_or_default()), "{told:?}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_rule_file_is_a_regular_file_of_a_bounded_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let mode = rustix::fs::Mode::RWXU;
+        let fifo = rustix::fs::FileType::Fifo;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, fifo, mode, 0).unwrap();
+        let [exact, large] = ["exact", "large"].map(|name| folder.path().join(name));
+        let most = usize::try_from(MAX_RULES).unwrap();
+        fs::write(&exact, "#".repeat(most)).unwrap();
+        fs::write(&large, "#".repeat(most + 1)).unwrap();
+
+        let told = [&pipe, Path::new("/dev/zero"), folder.path(), &large].map(text_of);
+
+        assert_eq!(text_of(&exact).map(|text| text.len()), Ok(most));
+        for (told, wanted) in told.into_iter().zip(["regular", "regular", "regular", "larger"]) {
+            let told = told.unwrap_err();
+            assert!(told.contains(wanted), "{told}");
         }
     }
 

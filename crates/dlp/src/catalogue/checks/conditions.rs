@@ -1,5 +1,7 @@
 //! Conditions of the configuration on a match.
 
+use std::sync::Arc;
+
 use regex::bytes::Regex;
 use serde::Deserialize;
 
@@ -22,13 +24,41 @@ pub(crate) struct Conditions {
     pub(crate) checksum: Option<Checksum>,
     /// Bits per character.
     pub(crate) min_entropy: Option<f64>,
-    /// A match that holds one of these is something else.
-    pub(crate) not: Vec<Regex>,
-    /// The same, in lower case.
+    /// Values that are something else; many detectors may have the same.
+    pub(crate) allowed: Vec<Arc<AllowedValues>>,
+}
+
+/// Values that a list of gitleaks lets pass.
+#[derive(Debug)]
+pub(crate) struct AllowedValues {
+    pub(crate) regexes: Vec<Regex>,
+    /// Steps for each byte of a value that the regexes may take.
+    pub(crate) steps: usize,
+    /// In lower case.
     pub(crate) stop_words: Vec<String>,
+    /// True if a value has to hold a stop word and fit a regex.
+    pub(crate) needs_both: bool,
+}
+
+impl AllowedValues {
+    fn contain(&self, matched: &[u8]) -> bool {
+        let fits = || self.regexes.iter().any(|regex| regex.is_match(matched));
+        let has_stop_word = || {
+            let lower = matched.to_ascii_lowercase();
+            let is_in = |word: &String| memchr::memmem::find(&lower, word.as_bytes()).is_some();
+            self.stop_words.iter().any(is_in)
+        };
+        if self.needs_both { fits() && has_stop_word() } else { fits() || has_stop_word() }
+    }
 }
 
 impl Conditions {
+    /// Steps for each byte of a match that it may take to say whether they hold.
+    pub(crate) fn steps(&self) -> usize {
+        let of = |allowed: &Arc<AllowedValues>| allowed.steps + allowed.stop_words.len();
+        1 + self.allowed.iter().map(of).sum::<usize>()
+    }
+
     pub(crate) fn hold(&self, matched: &[u8]) -> bool {
         let is_valid = match self.checksum {
             None => true,
@@ -41,15 +71,9 @@ impl Conditions {
                 mod_97(&kept.collect::<Vec<_>>())
             }
         };
-        let has_stop_word = || {
-            let lower = matched.to_ascii_lowercase();
-            let is_in = |word: &String| memchr::memmem::find(&lower, word.as_bytes()).is_some();
-            self.stop_words.iter().any(is_in)
-        };
         !matched.is_empty()
             && is_valid
             && self.min_entropy.is_none_or(|least| entropy(matched) >= least)
-            && !self.not.iter().any(|not| not.is_match(matched))
-            && !has_stop_word()
+            && !self.allowed.iter().any(|allowed| allowed.contain(matched))
     }
 }
