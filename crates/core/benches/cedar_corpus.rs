@@ -174,9 +174,9 @@ fn run_case(folder: &Path, path: &Path, case: &Case, tally: &mut Tally) -> Resul
 }
 
 /// Decision, reasons, errors.
-type Said = (String, BTreeSet<String>, BTreeSet<String>);
+type Stated = (String, BTreeSet<String>, BTreeSet<String>);
 
-fn stated(asked: &Asked) -> Said {
+fn stated(asked: &Asked) -> Stated {
     (asked.decision.clone(), asked.reason.clone(), asked.errors.clone())
 }
 
@@ -185,7 +185,7 @@ fn ask(
     rules: &[Rule],
     entities: &Entities,
     schema: &Schema,
-) -> Result<Said, Failure> {
+) -> Result<Stated, Failure> {
     let principal = asked.principal.uid()?;
     let action = asked.action.uid()?;
     let resource = asked.resource.uid()?;

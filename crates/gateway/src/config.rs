@@ -150,16 +150,29 @@ pub(crate) enum ConfigError {
         source: std::io::Error,
     },
     /// Without the text of the line, which may hold a password.
-    #[error("the configuration file `{path}` is not valid{meant}: line {line}: {message}")]
+    #[error("the configuration file `{path}` is not valid{meant}: {place}: {message}")]
     Invalid {
         path: PathBuf,
         /// The nearest keys, where one is not known.
         meant: String,
-        line: usize,
+        /// Line and key.
+        place: String,
         message: String,
     },
     #[error("{0}")]
     Wrong(String),
+}
+
+/// The line of an error and its key, or its head; nothing of values.
+fn place_of(error: &toml::de::Error, text: &str) -> String {
+    let before = error.span().and_then(|at| text.get(..at.start)).unwrap_or_default();
+    let number = before.matches('\n').count();
+    let line = text.lines().nth(number).unwrap_or_default();
+    let key = line.split_once('=').map(|(key, _)| key.trim());
+    let name = key.or_else(|| line.starts_with('[').then_some(line)).unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_-.[]".contains(c);
+    let shown = if !name.is_empty() && name.chars().all(is_name) { name } else { "…" };
+    format!("line {}, `{shown}`", number + 1)
 }
 
 impl Config {
@@ -196,13 +209,7 @@ impl Config {
         let invalid = |error: toml::de::Error| ConfigError::Invalid {
             path: path.to_owned(),
             meant: environment::meant(&error.to_string()),
-            line: error
-                .span()
-                .and_then(|at| text.get(..at.start))
-                .unwrap_or("")
-                .matches('\n')
-                .count()
-                + 1,
+            place: place_of(&error, text),
             message: environment::without_value(error.message()),
         };
         let plain: Self = toml::from_str(text).map_err(invalid)?;

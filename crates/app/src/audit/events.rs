@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
     audit::{
-        Actor, Detached, Event, EventParts, EventType, Outcome, Shown, Target,
+        Actor, Detached, Event, EventParts, EventType, Outcome, Sealed, Shown, Target,
         checkpoint::hash_text, uncommitted,
     },
     clock::Timestamp,
@@ -24,8 +24,21 @@ use tokio::time::Instant;
 
 pub use self::view::EventView;
 use self::view::{EventDetached, EventIntegrity};
-use super::{Audit, exports::writing::sealed};
+use super::Audit;
 use crate::request::Ctx;
+
+/// A sealed event as core reads it; `None` for one without a place in the log.
+pub(crate) fn sealed(record: &EventRecord) -> Option<Sealed<'_>> {
+    let seal = record.seal.as_ref()?;
+    Some(Sealed {
+        core: &record.core,
+        detached: record.detached.as_deref(),
+        salts: record.salts.as_deref(),
+        sequence: seal.sequence,
+        recorded_at: seal.recorded_at,
+        leaf_hash: seal.leaf_hash,
+    })
+}
 
 /// Something of the installation, which no org owns.
 pub(crate) fn installation(kind: &'static str, id: &str) -> Target {

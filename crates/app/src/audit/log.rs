@@ -27,8 +27,7 @@ use tokio::sync::Mutex;
 
 use super::{
     Audit,
-    events::{row_of, visibility},
-    exports::writing::sealed,
+    events::{row_of, sealed, visibility},
 };
 use crate::{
     request::{Ctx, target_of},

@@ -12,9 +12,9 @@ mod verifier;
 
 pub use self::{
     lines::{
-        Consistency, EventLine, FORMAT, Fault, Line, MAX_LINE_BYTES, Manifest, Neighbour, Range,
-        Trailer, event_line,
+        Consistency, EventLine, FORMAT, Fault, LeafOfEvent, Line, MAX_LINE_BYTES, Manifest,
+        Neighbour, Range, Trailer, event_line, leaf_of_event,
     },
-    single::{LeafOfEvent, ProvenEvent, leaf_of_event, verify_checkpoint, verify_event},
+    single::{ProvenEvent, verify_checkpoint, verify_event},
     verifier::{Report, Since, Verifier},
 };

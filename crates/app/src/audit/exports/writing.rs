@@ -12,7 +12,7 @@ use std::{
 use aws_lc_rs::digest;
 use portcullis_core::{
     audit::{
-        CSV_MARK, CsvLines, Hash, Plan, Sealed, Shown, StoredError,
+        CSV_MARK, CsvLines, Hash, Plan, Shown, StoredError,
         export::{Consistency, FORMAT, Manifest, Neighbour, Range, Trailer, event_line},
         leaf_bytes,
         merkle::empty_root,
@@ -29,7 +29,10 @@ use portcullis_store::{
 use serde_json::{Value, json, value::RawValue};
 
 use super::request::{ExportRequest, Format};
-use crate::audit::{events::object, log::LogSigner};
+use crate::audit::{
+    events::{object, sealed},
+    log::LogSigner,
+};
 
 /// The signed state of a log that everything in a file is proven against.
 #[derive(Debug, Clone)]
@@ -329,19 +332,6 @@ async fn neighbour(log: ExportedLog<'_>, sequence: i64) -> Result<Option<Neighbo
     let record = leaf.as_deref().and_then(object).ok_or(ExportError::Tree)?;
     let proof = paths(log, std::slice::from_ref(event)).await?.into_iter().next();
     Ok(Some(Neighbour { event: record, proof: proof.unwrap_or_default() }))
-}
-
-/// A sealed event as core reads it; `None` for one without a place in the log.
-pub(crate) fn sealed(record: &EventRecord) -> Option<Sealed<'_>> {
-    let seal = record.seal.as_ref()?;
-    Some(Sealed {
-        core: &record.core,
-        detached: record.detached.as_deref(),
-        salts: record.salts.as_deref(),
-        sequence: seal.sequence,
-        recorded_at: seal.recorded_at,
-        leaf_hash: seal.leaf_hash,
-    })
 }
 
 /// Writer of events as lines, by format.

@@ -15,10 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Copy, OpenOutlet, SinkError, SinkSettings};
 use crate::{
-    audit::{
-        Audit,
-        exports::{pace::Pace, writing::sealed},
-    },
+    audit::{Audit, events::sealed, exports::pace::Pace},
     telemetry::counters,
 };
 

@@ -11,13 +11,12 @@ use serde_json::{Value, json};
 
 use super::{Shell, ShellError};
 use crate::audit::{
-    events::{patience, row_of},
+    events::{patience, row_of, sealed},
     exports::{
         ExportMade, exported,
         request::ExportRequest,
         writing::{
             ExportError, ExportOutput, ExportedLog, Progress, SignedLog, Written, export_log,
-            sealed,
         },
     },
     log::LogSigner,

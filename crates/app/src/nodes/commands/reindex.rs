@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use portcullis_core::{
-    audit::{EventType, Hash, Sealed, Shown, tiles::TileId},
+    audit::{EventType, Hash, Shown, tiles::TileId},
     clock::Timestamp,
     id::OrgId,
 };
@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Shell,
-    verification::{WIDTH, keeps_payload, place, text_at},
+    verification::{WIDTH, indexed, keeps_payload, place, text_at},
 };
 use crate::{
     audit::{
@@ -138,18 +138,6 @@ impl Part {
         };
         events.iter().map(derive).collect()
     }
-}
-
-/// The event as core reads it.
-pub(super) fn indexed(event: &IndexedEvent) -> Option<Sealed<'_>> {
-    Some(Sealed {
-        core: &event.core,
-        detached: event.detached.as_deref(),
-        salts: event.salts.as_deref(),
-        sequence: event.sequence,
-        recorded_at: Timestamp::from_micros(event.recorded_at),
-        leaf_hash: event.leaf_hash.as_slice().try_into().ok()?,
-    })
 }
 
 /// The columns that follow from the record of an event; the one in front was recorded at `before`.

@@ -17,10 +17,10 @@ use portcullis_core::{
 };
 use portcullis_store::{LogEnds, Org, StoreError};
 
-use self::walk::{IndexFault, Walk};
+use self::{removals::IndexFault, walk::Walk};
 pub(super) use self::{
-    removals::keeps_payload,
-    walk::{WIDTH, place, text_at},
+    removals::{keeps_payload, text_at},
+    walk::{WIDTH, indexed, place},
 };
 use super::{Shell, logs::LogIdentity};
 use crate::audit::exports::{ExportError, SignedLog};

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{
-    EventLine, FORMAT, Fault, Line, Manifest, Neighbour, Range, Trailer,
-    single::{is_of_org, leaf_of_event},
+    EventLine, FORMAT, Fault, Line, Manifest, Neighbour, Range, Trailer, leaf_of_event,
+    lines::is_of_org,
 };
 use crate::{
     audit::{

@@ -42,5 +42,6 @@ async fn postgresql_is_spoken_to_under_tls_and_is_who_it_says() {
     // A socket of this machine, which knows no TLS.
     let url = format!("[database]\nurl = \"{}&sslmode=require\"\n", server.url_over_socket());
     let local = crate::gateway().config(&url).prepare();
-    assert!(local.run(&["org", "list"]).contains("acme"));
+    let listed = run(&local, &["org", "list"]).await;
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("acme"), "{listed:?}");
 }

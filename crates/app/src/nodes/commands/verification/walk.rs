@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use portcullis_core::{
     audit::{
-        Hash, Shown, StoredError,
+        Hash, Sealed, Shown, StoredError,
         export::Fault,
         tiles::{GrowingTree, TileId, Tiles},
     },
@@ -19,10 +19,13 @@ use portcullis_core::{
 use portcullis_store::{IndexedEvent, StoreError};
 use serde_json::{Map, Value};
 
-use super::{Witnessed, removals::Removals};
+use super::{
+    Witnessed,
+    removals::{IndexFault, Removals, text_at},
+};
 use crate::{
     audit::{events::object, exports::SignedLog},
-    nodes::commands::{Shell, reindex::indexed},
+    nodes::commands::Shell,
 };
 
 /// Leaves of a tile, and bytes of a hash.
@@ -30,54 +33,6 @@ pub(in super::super) const WIDTH: u64 = 256;
 const HASH: usize = 32;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
-
-/// A difference between what a log is proven by and its events.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum IndexFault {
-    #[error("event {id} has two places in the log, one of them {sequence}: it was copied")]
-    Twin {
-        /// Its id, as the record has it.
-        id: String,
-        sequence: i64,
-    },
-    /// A position is not that of the order of the log: listing passes over the event.
-    #[error("the event at place {0} has a position that is out of order; lists pass over it")]
-    Position(i64),
-    /// An event is neither in the log nor waits to come into it: it was added from outside.
-    #[error(
-        "the event {0} stands among those that have a place in the log and has none: it was added or \
-         changed from outside, and an `audit.rows_refused` event tells if the gateway refused it"
-    )]
-    Stray(String),
-    /// A row that the sealer does not look at.
-    #[error(
-        "the event {0} stands at a position that the gateway has not given out: it was added from outside, \
-         and gets no place"
-    )]
-    Beyond(String),
-    #[error("the event at place {0} is missing")]
-    Empty(i64),
-    #[error("event {id} at place {sequence}: {wrong}")]
-    Value {
-        /// Its id, as the record has it.
-        id: String,
-        sequence: i64,
-        /// The value, and the fault of it.
-        wrong: String,
-    },
-    #[error("more events have lost values of `{0}` than the `audit.erased` events of it tell")]
-    Erasures(String),
-    #[error("the tree has another leaf at place {0} than the event there")]
-    Leaf(i64),
-    #[error("the tile {index} at level {level} of the tree is not that of its leaves")]
-    Tile { level: u8, index: u64 },
-    /// Events are passed over as removed, and nothing says that they were.
-    #[error(
-        "the first {0} events are passed over as if they had been removed, and no event of the log \
-         tells that they were"
-    )]
-    Hidden(u64),
-}
 
 impl Shell {
     /// Walks through the signed part of the org's log.
@@ -360,18 +315,20 @@ impl Walk {
     }
 }
 
-const fn damaged() -> StoreError {
-    StoreError::Corrupt("audit_tiles")
+/// The event as core reads it.
+pub(in super::super) fn indexed(event: &IndexedEvent) -> Option<Sealed<'_>> {
+    Some(Sealed {
+        core: &event.core,
+        detached: event.detached.as_deref(),
+        salts: event.salts.as_deref(),
+        sequence: event.sequence,
+        recorded_at: Timestamp::from_micros(event.recorded_at),
+        leaf_hash: event.leaf_hash.as_slice().try_into().ok()?,
+    })
 }
 
-/// The text at this place of a record.
-pub(in super::super) fn text_at<'a>(
-    record: &'a Map<String, Value>,
-    pointer: &str,
-) -> Option<&'a str> {
-    let mut names = pointer.split('/').skip(1);
-    let first = record.get(names.next()?)?;
-    names.try_fold(first, |value, name| value.get(name))?.as_str()
+const fn damaged() -> StoreError {
+    StoreError::Corrupt("audit_tiles")
 }
 
 pub(in super::super) fn place(sequence: u64) -> i64 {
