@@ -33,7 +33,7 @@ async fn a_configuration_that_is_wrong_is_refused_and_the_wrong_is_named() {
         (with("[database]\nurl = \"mysql://x\""), "database.url"),
         (with("[database]\nurl = \"postgres://gate:hunter2@db/x?sslmod=require\""), "`sslmod`"),
         (with("[database]\nulr = \"postgres://gate:hunter2@db/x\""), "did you mean `url`"),
-        (with("[database]\nurl = \"postgres://gate:hunter2@db/x"), "line 2"),
+        (with("[database]\nurl = \"postgres://gate:hunter2@db/x"), "line 3, `url`"),
         (with("[keys]\nfile = \"/nowhere.key\""), "/nowhere.key"),
         (with("[policies]\npath = \"/nowhere\""), "/nowhere"),
         (with("[mcp]\nttl_seconds = 3601"), "mcp.ttl_seconds"),
