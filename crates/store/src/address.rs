@@ -103,7 +103,9 @@ impl std::str::FromStr for Address {
                         let value = value.replace('\\', r"\\").replace('\'', r"\'");
                         driver.push(format!("{key}='{value}'"));
                     } else {
-                        return Err(Malformed::Unknown(key.to_owned()));
+                        // It may be a part of a password.
+                        let is_name = key.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
+                        return Err(Malformed::Unknown(if is_name { key } else { "…" }.to_owned()));
                     }
                 }
             }
@@ -259,6 +261,7 @@ mod tests {
             ("postgres://a/b?sslmode=require&sslrootcert=system", Malformed::Value),
             ("postgres://a/b?sslmode=verify-ca", Malformed::Issuer),
             ("postgres://a/b?sslmod=verify-full", Malformed::Unknown("sslmod".to_owned())),
+            ("postgres://g:a@b?Zq9=x@localhost/b", Malformed::Unknown("…".to_owned())),
         ] {
             assert_eq!(wrong.parse::<Address>().err(), Some(fault), "{wrong}");
         }

@@ -68,7 +68,9 @@ impl FromStr for DatabaseUrl {
         }
         let path = text.strip_prefix("sqlite://").or_else(|| text.strip_prefix("sqlite:"));
         match path {
-            None if text.contains("://") => Err(DatabaseUrlError::Scheme),
+            None if ["://", "host=", "dbname="].iter().any(|it| text.contains(it)) => {
+                Err(DatabaseUrlError::Scheme)
+            }
             None if text.is_empty() => Err(DatabaseUrlError::Empty),
             Some("") => Err(DatabaseUrlError::Empty),
             Some(path) => Ok(Self::sqlite(path.into())),
@@ -141,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_names_no_database_is_refused() {
-        for text in ["", "sqlite:", "mysql://localhost/x", "postgres://[/x"] {
+        for text in ["", "sqlite:", "mysql://localhost/x", "host=a dbname=b", "postgres://[/x"] {
             assert!(text.parse::<DatabaseUrl>().is_err(), "{text}");
         }
     }

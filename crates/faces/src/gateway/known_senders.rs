@@ -25,7 +25,7 @@ const BUDGET: usize = 512 << 20;
 /// Bytes of those of one org.
 const SHARE: usize = 64 << 20;
 /// Bytes of answers to one principal.
-const ANSWERS_TO_ONE: usize = SHARE / 2;
+const ANSWERS_TO_ONE: usize = SHARE / 4 * 3;
 /// Bytes of a body that are not charged: few bodies are larger.
 const FREE: usize = 64 << 10;
 /// Bodies of an org at once of which so much is free; of more, every byte is charged.
@@ -292,13 +292,13 @@ mod tests {
         let other = payer('G', 'B');
         let charge = |payer, size| senders.charge_answer(payer, answer(size), false);
         let has_room = |payer| senders.take(payer, ROOM).is_ok();
-        let mut bodies: Vec<_> = (0..8).map(|_| charge(one, LIMIT).unwrap()).collect();
+        let mut bodies: Vec<_> = (0..12).map(|_| charge(one, LIMIT).unwrap()).collect();
 
         assert!(!has_room(one));
         assert!(charge(one, LIMIT).is_err());
         assert!(charge(one, FREE_ANSWER).is_ok());
         assert!(has_room(other), "another of the same org");
-        let others: Vec<_> = (0..8).map(|_| charge(other, LIMIT).unwrap()).collect();
+        let others: Vec<_> = (0..4).map(|_| charge(other, LIMIT).unwrap()).collect();
         assert!(charge(payer('G', 'C'), LIMIT).is_err(), "the org has its share");
         assert!(charge(payer('H', 'D'), LIMIT).is_ok());
         drop(others);

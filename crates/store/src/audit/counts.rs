@@ -147,10 +147,12 @@ impl CountedEvents {
     fn count(&mut self, calls: Vec<CountRow>, tools: Vec<ToolRow>) {
         for row in calls.into_iter().filter(|row| row.minute >= self.from) {
             let (minute, _) = self.step(row.minute);
-            *self.calls.entry((minute, row.kind)).or_default() += row.number;
+            let sum = self.calls.entry((minute, row.kind)).or_default();
+            *sum = sum.saturating_add(row.number);
         }
         for row in tools.into_iter().filter(|row| row.hour >= self.tools_from) {
-            *self.tools.entry((row.tool, row.hour)).or_default() += row.number;
+            let sum = self.tools.entry((row.tool, row.hour)).or_default();
+            *sum = sum.saturating_add(row.number);
         }
     }
 }
@@ -223,7 +225,7 @@ impl Store {
             let differed = u64::try_from(calls.len() + tools.len()).unwrap_or(u64::MAX);
             let (Some(tell), 1..) = (tell, differed) else { return Ok(differed) };
             for ((minute, kind), number) in calls {
-                let end = minute + counted.step(minute).1;
+                let end = minute.saturating_add(counted.step(minute).1);
                 run!(tx, FORGET_CALLS => org, minute, end, kind);
                 if number > 0 {
                     run!(tx, PUT => org, minute, kind, number);

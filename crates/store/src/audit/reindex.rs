@@ -207,7 +207,10 @@ impl Store {
             let rows: Vec<IndexedRow> = all!(tx, sql => org, first, end);
             let events: Vec<_> = rows.into_iter().map(IndexedRow::read).collect();
             let mut mended = 0;
-            for (event, columns) in events.iter().zip(derive(&events)) {
+            let derived = derive(&events);
+            // The entries follow from the columns, which are only known of records that are those of the log.
+            let is_proven = derived.iter().all(Option::is_some);
+            for (event, columns) in events.iter().zip(derived) {
                 let Some(mut columns) = columns else { continue };
                 if let ([id, ..], [stored, ..], false) =
                     (&mut columns.texts, &event.columns.texts, is_sqlite)
@@ -222,7 +225,7 @@ impl Store {
                 }
                 mended += 1;
             }
-            if is_sqlite {
+            if is_sqlite && is_proven {
                 run!(tx, INDEX => org, first, end);
             }
             if mended > 0 {

@@ -12,15 +12,13 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{
-    CountedEvents, IndexColumns, IndexedEvent, NewEvent, Org, StoreError, TEXT_COLUMNS,
-};
+use portcullis_store::{CountedEvents, IndexColumns, IndexedEvent, NewEvent, Org, StoreError};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
     Shell,
-    verification::{WIDTH, indexed, keeps_payload, place, text_at},
+    verification::{WIDTH, columns_of, differing_columns, indexed, place, reaches_its_head},
 };
 use crate::{
     audit::{
@@ -57,9 +55,14 @@ pub struct Reindexed {
     pub unproven: u64,
     /// The first of their places.
     pub unproven_places: Vec<i64>,
+    /// Number of places without an event.
+    pub missing: u64,
+    /// What is wrong with the end of the log, of which then nothing is compared.
+    pub end: Option<String>,
     /// Number of entries of the index that no event has.
     pub stray_entries: u64,
-    /// Number of counts that were not those of the events; absent if differing events were left as they are.
+    /// Number of counts that were not those of the events; absent if differing events were left
+    /// as they are, or events are not those of the log.
     pub counts: Option<u64>,
 }
 
@@ -74,6 +77,12 @@ pub struct DifferingEvent {
 }
 
 impl Reindexed {
+    /// True if every event of the log was there, with its record.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.unproven == 0 && self.missing == 0 && self.end.is_none()
+    }
+
     /// True if anything was not as the records say.
     #[must_use]
     pub fn differs(&self) -> bool {
@@ -92,10 +101,7 @@ impl Reindexed {
                 }
                 continue;
             };
-            let mut columns = event.columns.differing(derived);
-            if !event.is_indexed {
-                columns.push("index");
-            }
+            let columns = differing_columns(event, Some(derived));
             if columns.is_empty() {
                 continue;
             }
@@ -140,30 +146,6 @@ impl Part {
     }
 }
 
-/// The columns that follow from the record of an event; the one in front was recorded at `before`.
-fn columns_of(
-    event: &IndexedEvent,
-    record: &Map<String, Value>,
-    before: Option<i64>,
-) -> Option<IndexColumns> {
-    let stored = &event.columns;
-    let occurred_at = text_at(record, "/occurred_at")?;
-    // Records have milliseconds.
-    let is_same = Timestamp::from_micros(stored.occurred_at).to_string() == occurred_at;
-    let said = Timestamp::parse_rfc3339(occurred_at)?.as_micros();
-    // Recorded later than the one in front is only what was committed later.
-    let is_later = before.is_some_and(|before| before < event.recorded_at);
-    let fits = stored.committed_at == event.recorded_at
-        || stored.committed_at < event.recorded_at && !is_later;
-    let committed_at = if fits { stored.committed_at } else { event.recorded_at };
-    Some(IndexColumns {
-        texts: TEXT_COLUMNS.map(|(_, at)| text_at(record, at).map(str::to_owned)),
-        occurred_at: if is_same { stored.occurred_at } else { said },
-        committed_at,
-        payload_at: keeps_payload(event).then_some(committed_at),
-    })
-}
-
 impl Shell {
     /// Compares what the org's events are found and counted by with their records, and with [`ReindexMode::Mend`]
     /// makes it anew. Tells `progress` the events that were looked at and their number.
@@ -175,6 +157,10 @@ impl Shell {
         mut progress: impl FnMut(i64, i64) + Send,
     ) -> Result<Reindexed, StoreError> {
         let mut found = Reindexed::default();
+        if let Err(fault) = reaches_its_head(self.store.log_ends(org.id).await?) {
+            found.end = Some(fault.to_string());
+            return Ok(found);
+        }
         let kept_from = self.store.pruned_size(org.id).await?;
         let mut counted = self.nothing_counted(org.id, kept_from, retention).await?;
         // What is sealed from now on is indexed by whoever seals it.
@@ -187,13 +173,18 @@ impl Shell {
             let id = TileId { level: 0, index };
             let leaves = self.tile(org.id, id, end - first).await?.unwrap_or_default();
             let part = Part { first, end, leaves, before };
-            before = self.reindex_part(org.id, mode, &part, &mut found).await?.or(before);
+            before =
+                self.reindex_part(org.id, mode, &part, kept_from, &mut found).await?.or(before);
             self.store.count_calls(org.id, &mut counted, place(end)).await?;
             progress(place(end), place(size));
         }
         while place(self.size(org.id).await?) > counted.end.saturating_add(LATE) {
             let end = counted.end.saturating_add(LATE);
             self.store.count_calls(org.id, &mut counted, end).await?;
+        }
+        // Counts of what is gone are what is left of it.
+        if !found.is_whole() {
+            return Ok(found);
         }
         found.counts = match mode {
             // Counted by columns that are wrong, they would only seem to differ.
@@ -224,7 +215,8 @@ impl Shell {
         let now = self.clock.now();
         let mut complete = now.plus_seconds(-retention.events);
         if kept_from > 0 {
-            let oldest = self.store.indexed_events(org, kept_from, kept_from + 1).await?;
+            let oldest =
+                self.store.indexed_events(org, kept_from, kept_from.saturating_add(1)).await?;
             let oldest = oldest.first().map(|event| Timestamp::from_micros(event.recorded_at));
             complete = complete.max(oldest.unwrap_or(complete));
         }
@@ -237,10 +229,14 @@ impl Shell {
         org: OrgId,
         mode: ReindexMode,
         part: &Part,
+        kept_from: i64,
         found: &mut Reindexed,
     ) -> Result<Option<i64>, StoreError> {
         let (first, end) = (place(part.first), place(part.end));
         let events = self.store.indexed_events(org, first, end).await?;
+        let places = end - first.max(kept_from);
+        let there = i64::try_from(events.len()).unwrap_or(i64::MAX);
+        found.missing += u64::try_from(places - there).unwrap_or(0);
         if found.note(&events, &part.derive(&events)) && mode == ReindexMode::Mend {
             let details = json!({ "what": "events", "first": first, "last": end - 1 });
             let tell = |count| self.reindexed(org, count, &details);

@@ -17,11 +17,8 @@ use portcullis_core::{
 };
 use portcullis_store::{LogEnds, Org, StoreError};
 
+pub(super) use self::walk::{WIDTH, columns_of, differing_columns, indexed, place};
 use self::{removals::IndexFault, walk::Walk};
-pub(super) use self::{
-    removals::{keeps_payload, text_at},
-    walk::{WIDTH, indexed, place},
-};
 use super::{Shell, logs::LogIdentity};
 use crate::audit::exports::{ExportError, SignedLog};
 
@@ -158,7 +155,7 @@ fn report(
 }
 
 /// Refuses a log whose seals do not reach as far as its head counts, or go on beyond.
-fn reaches_its_head(LogEnds { size, sealed, agree }: LogEnds) -> Result<(), Fault> {
+pub(super) fn reaches_its_head(LogEnds { size, sealed, agree }: LogEnds) -> Result<(), Fault> {
     if sealed < size {
         let missing = match size - sealed {
             1 => format!("event {sealed} is missing"),
@@ -206,6 +203,7 @@ fn fault_of(fault: &IndexFault) -> Fault {
         IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
         IndexFault::Position(_)
         | IndexFault::Leaf(_)
+        | IndexFault::Columns { .. }
         | IndexFault::Hidden(_)
         | IndexFault::Value { .. }
         | IndexFault::Erasures(_)

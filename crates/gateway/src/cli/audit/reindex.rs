@@ -62,7 +62,7 @@ impl Reindex {
 
     /// Tells what was found, and gives the exit code that says it.
     fn tell(&self, logs: &[(Org, Reindexed)], stray: u64) -> Result<ExitCode, Failure> {
-        let unproven = logs.iter().any(|(_, found)| found.unproven > 0);
+        let unproven = logs.iter().any(|(_, found)| !found.is_whole());
         let differs = stray > 0 || logs.iter().any(|(_, found)| found.differs());
         let code = match (unproven, differs) {
             (true, _) => 10,
@@ -113,7 +113,17 @@ fn sentences(org: &Org, found: &Reindexed) -> Vec<String> {
     if *stray_entries > 0 {
         lines.push(format!("  {stray_entries} entries of the index are those of no event"));
     }
+    if let Some(end) = &found.end {
+        lines.push(format!("  NOT compared: {end}; see `portcullis audit verify`"));
+    }
+    if found.missing > 0 {
+        lines.push(format!(
+            "  {} events are MISSING, and counts are left as they are",
+            found.missing
+        ));
+    }
     match found.counts {
+        None if !found.is_whole() => {}
         None => lines.push("  counts are compared once no event differs".to_owned()),
         Some(0) => {}
         Some(counts) => lines.push(format!("  {counts} counts of calls differed")),

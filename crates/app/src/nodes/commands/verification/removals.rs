@@ -49,6 +49,16 @@ pub(super) enum IndexFault {
          and gets no place"
     )]
     Beyond(String),
+    /// Filters and retention find it by others than its record says.
+    #[error(
+        "event {id} at place {sequence} is not found by its record: `{columns}` differ; see `audit reindex`"
+    )]
+    Columns {
+        /// Its id, as the record has it.
+        id: String,
+        sequence: i64,
+        columns: String,
+    },
     #[error("the event at place {0} is missing")]
     Empty(i64),
     #[error("event {id} at place {sequence}: {wrong}")]

@@ -16,12 +16,12 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{IndexedEvent, StoreError};
+use portcullis_store::{IndexColumns, IndexedEvent, StoreError, TEXT_COLUMNS};
 use serde_json::{Map, Value};
 
 use super::{
     Witnessed,
-    removals::{IndexFault, Removals, text_at},
+    removals::{IndexFault, Removals, keeps_payload, text_at},
 };
 use crate::{
     audit::{events::object, exports::SignedLog},
@@ -31,6 +31,8 @@ use crate::{
 /// Leaves of a tile, and bytes of a hash.
 pub(in super::super) const WIDTH: u64 = 256;
 const HASH: usize = 32;
+/// Microseconds by which the clock of a node may be set back between an event and its commit.
+const CLOCKS: i64 = 60_000_000;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
 
@@ -149,6 +151,8 @@ pub(super) struct Walk {
     pub(super) is_whole: bool,
     position: i64,
     recorded_at: Timestamp,
+    /// When the event in front was recorded, in microseconds.
+    before: Option<i64>,
     removals: Removals,
     /// First places without an event.
     missing: Option<(u64, u64)>,
@@ -173,6 +177,7 @@ impl Walk {
             is_whole: true,
             position: i64::MIN,
             recorded_at: Timestamp::default(),
+            before: None,
             removals,
             missing: None,
             pending: hidden.then_some(IndexFault::Hidden(first)),
@@ -269,29 +274,35 @@ impl Walk {
         self.recorded_at = recorded_at;
         self.events += 1;
         self.values += verified.opened;
+        let before = self.before.replace(event.recorded_at);
         if self.pending.is_none() {
-            self.pending = self.compare(event, &record).err();
+            self.pending = self.compare(event, &record, before).err();
         }
         self.position = self.position.max(event.positions.0);
         Ok(leaf)
     }
 
-    /// Refuses an event whose position, values or id are not as the log tells.
+    /// Refuses an event whose position, id, columns or values are not as the log tells.
     fn compare(
         &mut self,
         event: &IndexedEvent,
         record: &Map<String, Value>,
+        before: Option<i64>,
     ) -> Result<(), IndexFault> {
         let (position, sealed) = event.positions;
         if position != sealed || position <= self.position {
             return Err(IndexFault::Position(event.sequence));
         }
-        self.removals.compare(event, record)?;
+        let sequence = event.sequence;
+        let id = || text_at(record, "/id").unwrap_or_default().to_owned();
         if event.is_twin {
-            let id = text_at(record, "/id").unwrap_or_default().to_owned();
-            return Err(IndexFault::Twin { id, sequence: event.sequence });
+            return Err(IndexFault::Twin { id: id(), sequence });
         }
-        Ok(())
+        let columns = differing_columns(event, columns_of(event, record, before).as_ref());
+        if !columns.is_empty() {
+            return Err(IndexFault::Columns { id: id(), sequence, columns: columns.join("`, `") });
+        }
+        self.removals.compare(event, record)
     }
 
     /// Adds a leaf to the tree, and holds it against the trees of that size that were kept.
@@ -325,6 +336,42 @@ pub(in super::super) fn indexed(event: &IndexedEvent) -> Option<Sealed<'_>> {
         recorded_at: Timestamp::from_micros(event.recorded_at),
         leaf_hash: event.leaf_hash.as_slice().try_into().ok()?,
     })
+}
+
+/// The columns that follow from the record of an event; the one in front was recorded at `before`.
+pub(in super::super) fn columns_of(
+    event: &IndexedEvent,
+    record: &Map<String, Value>,
+    before: Option<i64>,
+) -> Option<IndexColumns> {
+    let stored = &event.columns;
+    let occurred_at = text_at(record, "/occurred_at")?;
+    // Records have milliseconds.
+    let is_same = Timestamp::from_micros(stored.occurred_at).to_string() == occurred_at;
+    let said = Timestamp::parse_rfc3339(occurred_at)?.as_micros();
+    // Recorded later than the one in front is only what was committed later.
+    let is_later = before.is_some_and(|before| before < event.recorded_at);
+    let fits = stored.committed_at == event.recorded_at
+        || (said - CLOCKS..event.recorded_at).contains(&stored.committed_at) && !is_later;
+    let committed_at = if fits { stored.committed_at } else { event.recorded_at };
+    Some(IndexColumns {
+        texts: TEXT_COLUMNS.map(|(_, at)| text_at(record, at).map(str::to_owned)),
+        occurred_at: if is_same { stored.occurred_at } else { said },
+        committed_at,
+        payload_at: keeps_payload(event).then_some(committed_at),
+    })
+}
+
+/// Names of the columns that are not these; `index` for entries that are not there.
+pub(in super::super) fn differing_columns(
+    event: &IndexedEvent,
+    derived: Option<&IndexColumns>,
+) -> Vec<&'static str> {
+    let mut columns = derived.map_or_else(|| vec!["occurred_at"], |it| event.columns.differing(it));
+    if !event.is_indexed {
+        columns.push("index");
+    }
+    columns
 }
 
 const fn damaged() -> StoreError {
