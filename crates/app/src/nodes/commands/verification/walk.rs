@@ -298,11 +298,12 @@ impl Walk {
         if event.is_twin {
             return Err(IndexFault::Twin { id: id(), sequence });
         }
+        self.removals.compare(event, record)?;
         let columns = differing_columns(event, columns_of(event, record, before).as_ref());
         if !columns.is_empty() {
             return Err(IndexFault::Columns { id: id(), sequence, columns: columns.join("`, `") });
         }
-        self.removals.compare(event, record)
+        Ok(())
     }
 
     /// Adds a leaf to the tree, and holds it against the trees of that size that were kept.
