@@ -110,7 +110,7 @@ impl Log {
         Ok(report.checkpoint_size)
     }
 
-    /// What the org's events are found and counted by, held against their records.
+    /// Index and counts of the org's events, held against their records.
     pub(crate) async fn reindex(&self, org: &Org, mode: ReindexMode) -> Reindexed {
         let found = self.shell.reindex(org, mode, Retention::default(), |_, _| {}).await;
         let mut stray = self.shell.reindex_entries(Some(org.id), mode).await.unwrap();

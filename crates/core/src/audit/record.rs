@@ -143,7 +143,7 @@ crate::words! {
         /// Events beyond their retention were removed from the beginning of the log, or payloads.
         #[serde(rename = "audit.pruned")]
         AuditPruned = "audit.pruned",
-        /// What events are found and counted by was not what their records say, and was made anew of them.
+        /// The index or the counts of events did not follow from their records, and were made anew of them.
         #[serde(rename = "audit.reindexed")]
         AuditReindexed = "audit.reindexed",
         /// Rows that waited for their places in the log were added, copied or changed from outside, and got none.

@@ -1,5 +1,5 @@
 //! One event held against the log: its record against the leaf, its detached values against the commitments in the
-//! record. Whoever reads, exports or verifies an event asks this.
+//! record. Readers, exports and verification of events ask this.
 //!
 //! Costs one hash a record, and one for each detached value that is shown. It finds what was changed
 //! in a row without its leaf hash; a change of both is found by the tree (`portcullis audit

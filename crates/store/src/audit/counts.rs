@@ -157,7 +157,7 @@ impl CountedEvents {
     }
 }
 
-/// What is other in two maps, with what `ours` has of it.
+/// Keys at which two maps differ, with the values of `ours`.
 fn differing<K: Ord + Clone>(ours: &BTreeMap<K, i64>, stored: &BTreeMap<K, i64>) -> Vec<(K, i64)> {
     let keys: BTreeSet<&K> = ours.keys().chain(stored.keys()).collect();
     let number = |key: &K| ours.get(key).copied().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What events are found and counted by, changed from outside and written anew.
+//! An index and counts of events, changed from outside and written anew.
 
 use portcullis_core::id::OrgId;
 use portcullis_store::{

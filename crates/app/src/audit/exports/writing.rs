@@ -1,7 +1,7 @@
 //! Writing an export: pages of the log one after the other, each turned into lines and put away
 //! before the next is read. What it takes in memory does not grow with the log.
 //!
-//! What makes a file evidence: the manifest in front, the proofs of single events, and at the end the signed
+//! Evidence in a file is the manifest in front, the proofs of single events, and at the end the signed
 //! checkpoint with the hashes left and right of the range.
 
 use std::{

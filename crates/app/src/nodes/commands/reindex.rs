@@ -36,9 +36,9 @@ const LATE: i64 = 1_000;
 /// Extent of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReindexMode {
-    /// What differs is told, and left as it is.
+    /// Differences are told, and left as they are.
     Check,
-    /// What differs is made anew.
+    /// Differences are mended.
     Mend,
 }
 
@@ -57,7 +57,7 @@ pub struct Reindexed {
     pub unproven_places: Vec<i64>,
     /// Number of places without an event.
     pub missing: u64,
-    /// What is wrong with the end of the log, of which then nothing is compared.
+    /// Fault at the end of the log, of which then nothing is compared.
     pub end: Option<String>,
     /// Number of entries of the index that no event has.
     pub stray_entries: u64,

@@ -106,7 +106,7 @@ impl Shell {
     }
 }
 
-/// What the events prove that were walked through: that they are the signed tree, which continues the one that was
+/// Proof by the events that were walked through: that they are the signed tree, which continues the one that was
 /// kept.
 fn report(
     walk: &Walk,

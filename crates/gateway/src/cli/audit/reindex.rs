@@ -90,7 +90,7 @@ impl Reindex {
     }
 }
 
-/// What was found in a log, with its org.
+/// Findings in a log, with its org.
 fn record(org: OrgId, name: &str, found: &Reindexed) -> Value {
     let mut record = json!(found);
     if let Value::Object(members) = &mut record {

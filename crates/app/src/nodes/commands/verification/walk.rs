@@ -76,7 +76,7 @@ impl Shell {
         Ok(Ok(walk))
     }
 
-    /// What is wrong behind the last event, or with the whole log.
+    /// Fault behind the last event, or of the whole log.
     async fn beside(&self, org: OrgId, walk: &Walk) -> Result<Option<IndexFault>, StoreError> {
         if let Some(id) = self.store.stray_event(org, walk.position, None).await? {
             return Ok(Some(IndexFault::Stray(id)));
