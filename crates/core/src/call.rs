@@ -31,6 +31,7 @@
 
 mod answer;
 mod approval;
+mod blobs;
 mod decision_inputs;
 mod denial;
 mod input;

@@ -25,6 +25,7 @@ mod text;
 mod views;
 mod vocabulary;
 
+pub use body::media::text_in_base64;
 pub use catalogue::{
     checks::{conditions::Checksum, sums::base62 as base62_checksum},
     detector::Detector,

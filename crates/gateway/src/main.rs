@@ -3,12 +3,11 @@
 mod boot;
 mod cli;
 mod config;
-mod dlp_watch;
-mod policy_watch;
 mod reload_report;
 mod serve;
 mod telemetry;
 mod tls;
+mod watch;
 
 use std::process::ExitCode;
 

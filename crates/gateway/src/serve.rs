@@ -87,6 +87,13 @@ impl Bound {
         Ok(Self { listening: Listening { listener, tls }, health })
     }
 
+    /// Follows changes of the certificate as long as the process lives.
+    pub(crate) fn watch_certificate(&self, server: &Server) {
+        if let (Some(acceptor), Some(tls)) = (&self.listening.tls, &server.tls) {
+            acceptor.watch(tls);
+        }
+    }
+
     /// The listening address as a URL.
     pub(crate) fn url(&self) -> String {
         let scheme = if self.listening.tls.is_some() { "https" } else { "http" };

@@ -30,6 +30,7 @@ const APPROVALS_PENDING: &str = "portcullis_approvals_pending";
 const APPROVALS_OLDEST: &str = "portcullis_approvals_oldest_pending_seconds";
 const NOTICES: &str = "portcullis_policy_notices_total";
 const DLP_RELOAD_FAILURES: &str = "portcullis_dlp_reload_failures_total";
+const TLS_RELOAD_FAILURES: &str = "portcullis_tls_reload_failures_total";
 const EXTERNAL_FAILURES: &str = "portcullis_external_detector_failures_total";
 const SINK_LAG_EVENTS: &str = "portcullis_audit_sink_lag_events";
 const SINK_LAG_SECONDS: &str = "portcullis_audit_sink_lag_seconds";
@@ -71,6 +72,7 @@ pub fn describe() {
     describe_gauge!(ISSUER_UP, "1 if the issuer's keys could be fetched the last time, 0 if not");
     describe_counter!(RELOAD_FAILURES, "Policy folders that could not be loaded");
     describe_counter!(DLP_RELOAD_FAILURES, "DLP settings that could not be loaded");
+    describe_counter!(TLS_RELOAD_FAILURES, "Changed TLS certificates that could not be used");
     describe_counter!(EXTERNAL_FAILURES, "Questions an external detector did not answer");
     describe_counter!(APPROVALS, "Approvals by what became of them");
     describe_gauge!(APPROVALS_PENDING, Unit::Count, "Approvals that somebody has to decide about");
@@ -218,6 +220,11 @@ pub(crate) fn notice(channel: &Channel, outcome: &'static str) {
 /// DLP settings could not be loaded while the gateway runs.
 pub fn dlp_reload_failed() {
     counter!(DLP_RELOAD_FAILURES).increment(1);
+}
+
+/// A changed certificate of the listener could not be used.
+pub fn tls_reload_failed() {
+    counter!(TLS_RELOAD_FAILURES).increment(1);
 }
 
 pub(crate) fn external_detector_failed() {

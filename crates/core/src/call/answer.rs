@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Cleared, Decider, Payload, Permitted, ScanAttempt, Scanned, Simulated, ToolCall,
+    blobs::{self, Sealed},
     denial::{Denial, Grounds},
     facts,
     inputs::{inputs, pointers},
@@ -68,6 +69,8 @@ pub struct Answer {
     result: Document,
     form: Form,
     is_error: bool,
+    /// What its texts in base64 were opened of.
+    sealed: Option<Sealed>,
 }
 
 /// Shape of an answer.
@@ -87,7 +90,8 @@ impl Answer {
     pub fn structured(content: CallResult) -> Self {
         match &content.structured {
             Some(result) if result.root().is_object() && !content.is_error => {
-                Self { result: result.clone(), form: Form::Structured, is_error: false }
+                let result = result.clone();
+                Self { result, form: Form::Structured, is_error: false, sealed: None }
             }
             Some(_) | None => Self::mcp(CallResult { more: Vec::new(), ..content }),
         }
@@ -111,7 +115,8 @@ impl Answer {
         for (name, member) in &more {
             result.member(name, member.root());
         }
-        Self { result: result.finish(), form: Form::Mcp, is_error }
+        let (result, sealed) = blobs::open(result.finish());
+        Self { result, form: Form::Mcp, is_error, sealed }
     }
 
     /// Questions of the tool instead of a result. They leave by the same rules; policies on answers
@@ -119,7 +124,7 @@ impl Answer {
     #[must_use]
     pub fn questions(requests: Map<String, Value>) -> Self {
         let result = Document::of(&Value::Object(requests));
-        Self { result, form: Form::Questions, is_error: false }
+        Self { result, form: Form::Questions, is_error: false, sealed: None }
     }
 
     fn object(&self) -> Option<Node<'_>> {
@@ -271,7 +276,13 @@ impl<Mode> Permitted<Answer, Mode> {
             let declared = tool.listed_definition().output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));
-            answer.result = engine.redact(&answer.result, &findings, schema.as_deref(), mask);
+            let masked = engine.redact(&answer.result, &findings, schema.as_deref(), mask);
+            answer.result = match answer.sealed.take() {
+                Some(sealed) => sealed.seal(&masked),
+                None => masked,
+            };
+        } else if let Some(sealed) = answer.sealed.take() {
+            answer.result = sealed.untouched();
         }
         Ok(Cleared { inner: answer, findings, obligations, ruling, mode })
     }

@@ -380,9 +380,9 @@ fn what_a_detector_outside_reports_is_masked_like_the_rest() {
 #[test]
 fn media_are_counted_and_hidden_characters_go() {
     let value = json!({ "content": [
-        { "type": "image", "data": "aGk=", "mimeType": "image/png" },
-        { "type": "audio", "data": "aGk=" },
-        { "type": "resource", "resource": { "blob": "aGk=", "mimeType": "video/mp4" } },
+        { "type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png" },
+        { "type": "audio", "data": "iVBORw0KGgo=" },
+        { "type": "resource", "resource": { "blob": "iVBORw0KGgo=", "mimeType": "video/mp4" } },
         { "type": "text", "data": "no", "text": "do\u{E0041}\u{202E} it" },
     ]});
 

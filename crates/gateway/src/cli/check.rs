@@ -22,6 +22,8 @@ use super::{
 use crate::{
     boot::{self, BootError, Mode, Node},
     config::{Config, Provider},
+    serve::BindError,
+    tls::TlsAcceptor,
 };
 
 #[derive(Args)]
@@ -68,7 +70,6 @@ impl Check {
             "unreadable": unreadable.iter().map(unreadable_json).collect::<Vec<_>>(),
             "warnings": warnings,
         });
-        let weakness = boot::weakness(&config, &durability);
         let mut text = database_text(&durability);
         text.extend(exposed.iter().map(|file| exposed_text(file)));
         text.extend(restart_text(&restart));
@@ -90,12 +91,19 @@ impl Check {
             (issuers.iter().any(|it| it.error.is_some()), "people cannot log in at some issuers"),
             (!unreadable.is_empty(), "some stored rows cannot be read"),
         ];
-        let weakness = weakness.map(|weakness| BootError::Durability(weakness).to_string());
+        let weak = boot::weakness(&config, &durability);
+        let weak = weak.map(|it| BootError::Durability(it).to_string()).into_iter();
         let policies = errors.first().map(|error| format!("the policies have errors: {error}"));
         let wrong = wrong.iter().filter(|(is_so, _)| *is_so).map(|(_, what)| (*what).to_owned());
-        let wrong: Vec<String> = weakness.into_iter().chain(policies).chain(wrong).collect();
+        let wrong: Vec<_> = weak.chain(tls_fault(&config)).chain(policies).chain(wrong).collect();
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
     }
+}
+
+/// Reason that `serve` could not speak TLS.
+fn tls_fault(config: &Config) -> Option<String> {
+    let error = TlsAcceptor::load(config.server.tls.as_ref()?).err()?;
+    Some(BindError::Tls(error).to_string())
 }
 
 /// Warnings about unknown groups of approvers, and about exceptions of DLP for unknown tools.

@@ -12,7 +12,7 @@ use crate::{
     boot::{self, Mode, Node},
     config::{self, Config},
     serve::{self, Bound},
-    telemetry,
+    telemetry, watch,
 };
 
 #[derive(Args)]
@@ -95,9 +95,7 @@ pub(super) async fn start(config: &Config, fallback: Fallback) -> Result<(Node, 
     if let Some(told) = config.mcp.told_of_many(node.app.providers.count_tools()) {
         tracing::info!("{told}");
     }
-    crate::policy_watch::watch(config, &node)?;
-    crate::dlp_watch::watch(config, &node, sources)?;
-    boot::log_keys::watch(config, &node);
+    watch::follow(config, &node, &bound, sources)?;
     Ok((node, bound))
 }
 

@@ -243,6 +243,38 @@ async fn tls_is_spoken_and_nothing_but_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_certificate_is_used_once_it_fits_the_key() {
+    let folder = tempfile::tempdir().unwrap();
+    let (builder, old) = with_tls(gateway(), folder.path());
+    let gateway = builder.start();
+    let url = gateway.url().replace("127.0.0.1", "localhost") + "/healthz";
+    let trusts = async |certificate: &Certificate| {
+        let client = reqwest::Client::builder().no_proxy().tls_certs_only([certificate.clone()]);
+        client.build().unwrap().get(&url).send().await.is_ok()
+    };
+    let renewed = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    let new = Certificate::from_pem(renewed.cert.pem().as_bytes()).unwrap();
+
+    // As one who renews it puts files in the place of files.
+    let put = |name: &str, text: String| {
+        fs::write(folder.path().join("fresh"), text).unwrap();
+        fs::rename(folder.path().join("fresh"), folder.path().join(name)).unwrap();
+    };
+    put("tls.crt", renewed.cert.pem());
+    let refused = "the changed TLS certificate is not used";
+    eventually(refused, async || gateway.log().contains(refused).then_some(())).await;
+    assert!(trusts(&old).await && !trusts(&new).await);
+    let told = run(&gateway, &["check"]).await;
+    let told = String::from_utf8_lossy(&told.stderr).into_owned();
+    assert!(told.contains("the TLS certificate or key cannot be used"), "{told}");
+
+    put("tls.key", renewed.signing_key.serialize_pem());
+
+    eventually("the renewed certificate", async || trusts(&new).await.then_some(())).await;
+    assert!(!trusts(&old).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn only_declared_proxies_tell_where_a_client_is() {
     let trusting =
         |proxy: &str| gateway().config(&format!("[server]\ntrusted_proxies = [\"{proxy}\"]"));

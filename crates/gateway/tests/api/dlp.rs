@@ -244,8 +244,22 @@ async fn a_result_that_must_not_leave_is_withheld() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_mcp_view_is_masked_in_its_meta_too() {
+    let block = |blob: &str, claim: &str| {
+        json!({"type": "resource",
+        "resource": {"uri": "file:///a", "blob": blob, "mimeType": claim}})
+    };
+    // Whatever type it claims, what is in base64 is text or it is none.
+    let content = |texts: [&str; 3]| {
+        let [env, note, recording] = texts.map(base64);
+        json!([
+            block(&env, "text/plain"), block(&note, "image/png"),
+            {"type": "audio", "data": recording, "mimeType": "audio/wav"},
+            block("iVBORw0KGgoAAAANSUhEUg==", "text/plain"),
+        ])
+    };
+    let env = format!("\u{1}token = {TOKEN}\n");
     let result = json!({
-        "content": [{"type": "resource", "resource": {"uri": "file:///a", "blob": base64(TOKEN)}}],
+        "content": content([env.as_str(), "a note", TOKEN]),
         "_meta": {"note": TOKEN, "more": [format!("see {TOKEN}")]},
         "structuredContent": {"a": 1},
     });
@@ -256,9 +270,9 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
 
     scene.check(&answer, SUCCESS).await;
     let masked = json!({
-        "content": [
-            {"type": "resource", "resource": {"uri": "file:///a", "blob": "[REDACTED:github_token]"}},
-        ],
+        "content": content(
+            ["\u{1}token = [REDACTED:github_token]\n", "a note", "[REDACTED:github_token]"]
+        ),
         "_meta": {"note": "[REDACTED:github_token]", "more": ["see [REDACTED:github_token]"]},
         "structuredContent": {"a": 1},
     });

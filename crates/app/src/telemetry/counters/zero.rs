@@ -11,11 +11,12 @@ use portcullis_core::{
 use portcullis_upstream::FAILURES;
 
 /// Counters without labels.
-const UNLABELLED: [&str; 13] = [
+const UNLABELLED: [&str; 14] = [
     super::REPLAYS,
     super::OFFLOADED,
     super::RELOAD_FAILURES,
     super::DLP_RELOAD_FAILURES,
+    super::TLS_RELOAD_FAILURES,
     super::EXTERNAL_FAILURES,
     super::AUDIT_COMMITS,
     super::AUDIT_RECORDS,

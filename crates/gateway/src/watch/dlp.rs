@@ -6,32 +6,24 @@ use std::{
     ffi::OsString,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
-    time::Duration,
 };
 
 use arc_swap::ArcSwap;
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use portcullis_app::Policies;
 use portcullis_upstream::Outbound;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use super::{Changes, WatchError};
 use crate::{
     boot::{Node, detach},
     config::{Config, Written},
     reload_report::RestartReport,
 };
 
-/// Editors and deployments write several files: wait until they are done.
-const SETTLE: Duration = Duration::from_millis(250);
-
-type DlpFailure = Box<dyn std::error::Error + Send + Sync>;
-
 /// Watches the files with DLP settings as long as the node lives; `sources` are the digests of those that the
 /// node was made from. Fails if they cannot be watched.
-pub(crate) fn watch(config: &Config, node: &Node, sources: Vec<String>) -> Result<(), DlpFailure> {
+pub(super) fn watch(config: &Config, node: &Node, sources: Vec<String>) -> Result<(), WatchError> {
     match &config.file {
         Some(file) => watch_files(file, config, node, sources),
         None => Ok(()),
@@ -44,10 +36,10 @@ fn watch_files(
     config: &Config,
     node: &Node,
     sources: Vec<String>,
-) -> Result<(), DlpFailure> {
+) -> Result<(), WatchError> {
     let names: Arc<ArcSwap<BTreeSet<OsString>>> = Arc::default();
     let wanted = Arc::clone(&names);
-    let (watcher, changes) = bell(move |event| {
+    let (watcher, changes) = Changes::watched(move |event| {
         let wanted = wanted.load();
         event.paths.iter().filter_map(|path| path.file_name()).any(|name| {
             // Mounted settings are replaced through a link of this name.
@@ -155,34 +147,16 @@ impl Reloader {
     }
 }
 
-/// A watcher that rings for the changes that `matters` picks. Reading a file is no change of it.
-fn bell(
-    matters: impl Fn(&Event) -> bool + Send + 'static,
-) -> notify::Result<(RecommendedWatcher, mpsc::Receiver<()>)> {
-    let (bell, changes) = mpsc::channel(1);
-    let watcher = notify::recommended_watcher(move |event: notify::Result<Event>| {
-        if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_)) && matters(&event)) {
-            // A full channel already holds the news.
-            let _ = bell.try_send(());
-        }
-    })?;
-    Ok((watcher, changes))
-}
-
 /// Reloads after every change and hangup, off the threads that serve requests.
-fn on_change(
-    mut changes: mpsc::Receiver<()>,
-    mut hangup: Signal,
-    reload: impl Fn() + Send + Sync + 'static,
-) {
+fn on_change(mut changes: Changes, mut hangup: Signal, reload: impl Fn() + Send + Sync + 'static) {
     let reload = Arc::new(reload);
     detach(async move {
         loop {
             tokio::select! {
-                change = changes.recv() => if change.is_none() { return },
+                change = changes.next() => if change.is_none() { return },
                 _ = hangup.recv() => {}
             }
-            while tokio::time::timeout(SETTLE, changes.recv()).await.is_ok_and(|it| it.is_some()) {}
+            changes.settle().await;
             if tokio::task::spawn_blocking({
                 let reload = Arc::clone(&reload);
                 move || reload()

@@ -8,40 +8,28 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
 use portcullis_app::{Policies, Reloading};
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-    time::{Instant, MissedTickBehavior, timeout_at},
+    time::MissedTickBehavior,
 };
 
+use super::{Changes, WatchError};
 use crate::{
     boot::{Node, detach},
     config::Config,
     reload_report::ReloadReport,
 };
 
-/// Editors and deployments write several files: wait until they are done.
-const SETTLE: Duration = Duration::from_millis(250);
-/// But not for ever: a process may write all the time.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// Interval between two checks that the watched folder is still there. A watch goes with
 /// the folder it was made for; a mount or a link may put another in its place.
 const LOOK: Duration = Duration::from_secs(1);
 
-type PolicyFailure = Box<dyn std::error::Error + Send + Sync>;
-
 /// Watches the policy folder as long as the node lives. Fails if it cannot be watched.
-pub(crate) fn watch(config: &Config, node: &Node) -> Result<(), PolicyFailure> {
+pub(super) fn watch(config: &Config, node: &Node) -> Result<(), WatchError> {
     let (folder, file) = (config.policy_folder(), config.reload_report_file());
-    let (bell, changes) = mpsc::channel(1);
-    let sentry = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading the folder is no change of it; a full channel already holds the news.
-        if event.is_ok_and(|event| !matches!(event.kind, EventKind::Access(_))) {
-            let _ = bell.try_send(());
-        }
-    })?;
+    let (sentry, changes) = Changes::watched(|_| true)?;
     let mut watched = WatchedFolder { sentry, folder, seen: None };
     watched.begin()?;
     let hangup = signal(SignalKind::hangup())?;
@@ -115,7 +103,7 @@ impl WatchedFolder {
 
 async fn reload_on(
     mut watched: WatchedFolder,
-    mut changes: mpsc::Receiver<()>,
+    mut changes: Changes,
     mut hangup: Signal,
     mut reloads: ReportedReloads,
 ) {
@@ -123,7 +111,7 @@ async fn reload_on(
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         let reloading = tokio::select! {
-            change = changes.recv() => match change {
+            change = changes.next() => match change {
                 Some(()) => {
                     watched.moved();
                     Reloading::Noticed
@@ -140,19 +128,7 @@ async fn reload_on(
                 Reloading::Noticed
             }
         };
-        settle(&mut changes).await;
+        changes.settle().await;
         reloads.reload(reloading).await;
-    }
-}
-
-/// Waits until nothing has changed for a while.
-async fn settle(changes: &mut mpsc::Receiver<()>) {
-    let end = Instant::now() + PATIENCE;
-    loop {
-        let quiet = (Instant::now() + SETTLE).min(end);
-        match timeout_at(quiet, changes.recv()).await {
-            Ok(Some(())) if Instant::now() < end => {}
-            Ok(_) | Err(_) => return,
-        }
     }
 }

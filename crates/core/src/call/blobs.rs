@@ -1,0 +1,68 @@
+//! Texts that an answer holds in base64: judged and masked as the texts they are, and sent in base64 again.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::Value;
+
+use crate::{
+    dlp::text_in_base64,
+    json::{Document, Edits, JsonValue, Node},
+};
+
+/// The answer before its texts were opened.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    whole: Document,
+    /// The blocks of content that hold an opened text.
+    blocks: Vec<usize>,
+}
+
+/// Opens the resources, pictures and recordings of a result of MCP that are texts in truth, whatever type
+/// they claim. Gives what they were opened of, if there are any.
+pub(super) fn open(result: Document) -> (Document, Option<Sealed>) {
+    let mut edits = Edits::default();
+    let mut blocks = Vec::new();
+    let content = result.root().get("content").and_then(Node::items);
+    for (index, block) in content.into_iter().flatten().enumerate() {
+        if let Some(blob) = blob_of(block)
+            && let Some(text) = blob.text().and_then(text_in_base64)
+        {
+            edits.value(blob, Value::String(text));
+            blocks.push(index);
+        }
+    }
+    if blocks.is_empty() {
+        return (result, None);
+    }
+    (result.edited(&edits), Some(Sealed { whole: result, blocks }))
+}
+
+impl Sealed {
+    /// The answer as it came.
+    pub(super) fn untouched(self) -> Document {
+        self.whole
+    }
+
+    /// The answer after masking, with its opened texts in base64.
+    pub(super) fn seal(&self, masked: &Document) -> Document {
+        let mut edits = Edits::default();
+        let content = masked.root().get("content").and_then(Node::items);
+        for (index, block) in content.into_iter().flatten().enumerate() {
+            if self.blocks.contains(&index)
+                && let Some(blob) = blob_of(block)
+                && let Some(text) = blob.text()
+            {
+                edits.value(blob, Value::String(STANDARD.encode(text)));
+            }
+        }
+        masked.edited(&edits)
+    }
+}
+
+/// The part of a block of content that is in base64.
+fn blob_of(block: Node<'_>) -> Option<Node<'_>> {
+    match block.get("type").and_then(JsonValue::text)? {
+        "resource" => block.get("resource")?.get("blob"),
+        "image" | "audio" => block.get("data"),
+        _ => None,
+    }
+}
