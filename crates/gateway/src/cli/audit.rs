@@ -13,7 +13,7 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_app::ShellError;
+use portcullis_app::OperatorError;
 use portcullis_core::{
     clock::Timestamp,
     id::{OrgId, PrincipalId},
@@ -81,13 +81,13 @@ async fn actor(
     node: &OfflineNode,
     org: OrgId,
     named: Option<&str>,
-) -> Result<Option<PrincipalId>, ShellError> {
+) -> Result<Option<PrincipalId>, OperatorError> {
     let Some(named) = named else { return Ok(None) };
     // An id may be that of a principal that is gone.
     if let Ok(id) = named.parse() {
         return Ok(Some(id));
     }
-    Ok(Some(node.shell.principal_of(Some(&org.to_string()), named).await?.id))
+    Ok(Some(node.operator.principal_of(Some(&org.to_string()), named).await?.id))
 }
 
 /// The bound of a range of moments in RFC 3339, such as `2026-11-20T11:02:15Z`. It is recorded in

@@ -40,10 +40,10 @@ impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
         let erase = async |node: &OfflineNode| {
-            let org = node.shell.org_or_only(org.as_deref()).await?.id;
+            let org = node.operator.org_or_only(org.as_deref()).await?.id;
             let actor = super::actor(node, org, actor.as_deref()).await?;
             let selection = Selection { event, actor, from, to };
-            Ok(node.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
+            Ok(node.operator.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };
         let erased = installation.with_offline_node(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });
