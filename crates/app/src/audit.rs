@@ -51,7 +51,7 @@ pub struct AuditParts {
 }
 
 impl AuditParts {
-    /// The log of a process that exports nothing.
+    /// The log of a process that signs and exports nothing.
     pub(crate) fn bare(writer: AuditWriter, log_keys: Keyring) -> Self {
         Self {
             writer,

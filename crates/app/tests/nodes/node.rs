@@ -109,7 +109,8 @@ pub(crate) fn app(
     let outbound = Outbound::new(Arc::clone(&random));
     let tasks = TaskTracker::new();
     tasks.spawn(writing.run());
-    let bare = Parts::bare(clock, random, store.clone(), writer, &tasks).unwrap();
+    let mut bare = Parts::bare(clock, random, store.clone(), writer, &tasks).unwrap();
+    "localhost".clone_into(&mut bare.audit.log_host);
     let app = App::new(Parts {
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),

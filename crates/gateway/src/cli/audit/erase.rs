@@ -41,7 +41,10 @@ impl Erase {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
         let erase = async |node: &OfflineNode| {
             let org = node.operator.org_or_only(org.as_deref()).await?.id;
-            let actor = super::actor(node, org, actor.as_deref()).await?;
+            let id = org.to_string();
+            let find =
+                async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);
+            let actor = super::actor(actor.as_deref(), find).await?;
             let selection = Selection { event, actor, from, to };
             Ok(node.operator.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };

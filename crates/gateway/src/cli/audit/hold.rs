@@ -1,10 +1,7 @@
 //! `portcullis audit hold`.
 
 use clap::{Args, Subcommand};
-use portcullis_core::{
-    clock::Timestamp,
-    id::{HoldId, PrincipalId},
-};
+use portcullis_core::{clock::Timestamp, id::HoldId};
 use serde_json::json;
 
 use super::{Failure, moment};
@@ -78,14 +75,8 @@ impl Add {
     async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, actor, from, to, installation } = self;
         let lay = async |api: &Api<'_>| {
-            let actor = match actor.as_deref() {
-                None => None,
-                // Also that of a principal that is gone.
-                Some(named) => match named.parse::<PrincipalId>() {
-                    Ok(id) => Some(id),
-                    Err(_) => Some(api.principal(named).await?),
-                },
-            };
+            let find = async |named: &str| api.principal(named).await;
+            let actor = super::actor(actor.as_deref(), find).await?;
             let asked = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
             api.post("/v1/audit/holds", asked).await
         };
