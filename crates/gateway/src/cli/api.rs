@@ -9,7 +9,7 @@ use axum::{
     extract::Request,
     http::{Method, header},
 };
-use clap::Args;
+use clap::{Args, ValueEnum};
 use portcullis_app::App;
 use portcullis_core::id::{OrgId, PrincipalId};
 use portcullis_faces::OperatorApi;
@@ -33,7 +33,7 @@ const MAX_BYTES: usize = 16 << 20;
 const NO_ORG: &str = "there is no org yet; `portcullis org create` makes one";
 
 /// Options of a command about one org.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(super) struct OfOrg {
     /// Id or name of the org; not needed where there is only one
     #[arg(long)]
@@ -454,4 +454,9 @@ fn given(mut members: Value) -> Value {
 /// The text in a member of a record; empty where there is none.
 pub(super) fn text<'a>(record: &'a Value, member: &str) -> &'a str {
     record.get(member).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A value of an option as it is typed, which is how the API has it too.
+pub(super) fn word(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|it| it.get_name().to_owned()).unwrap_or_default()
 }

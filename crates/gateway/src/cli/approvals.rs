@@ -5,7 +5,7 @@ use portcullis_core::{approval::Vote, id::ApprovalId};
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, OfOrg, Shape, text},
+    api::{Api, OfOrg, Shape, text, word},
     output::Failure,
 };
 
@@ -63,18 +63,6 @@ pub(super) enum NamedStatus {
     Consumed,
 }
 
-impl NamedStatus {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Approved => "approved",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Consumed => "consumed",
-        }
-    }
-}
-
 const SHAPE: Shape = Shape {
     members: &[
         "id",
@@ -103,7 +91,8 @@ impl Approvals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { status, of } => {
-                let only = status.map(|status| ("status", status.as_str()));
+                let status = status.as_ref().map(word);
+                let only = status.as_deref().map(|status| ("status", status));
                 of.list("/v1/approvals", only.as_slice(), &SHAPE).await
             }
             Self::Show { approval, of } => {

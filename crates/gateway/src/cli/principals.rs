@@ -11,7 +11,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, OfOrg, Orgs, Search, Shape, text},
+    api::{Api, OfOrg, Orgs, Search, Shape, text, word},
     installation::Installation,
     output::Failure,
 };
@@ -22,9 +22,6 @@ pub(super) enum Principals {
     Create {
         /// Its name, for people; it is recorded in every event
         name: String,
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         /// A person, or a program
         #[arg(long = "type", value_enum, default_value_t = Kind::User)]
         kind: Kind,
@@ -35,7 +32,7 @@ pub(super) enum Principals {
         #[arg(long, value_name = "SCOPES", value_parser = crate::cli::remote::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// Give a principal another role, or a service account other scopes; running nodes follow
     /// within 5 seconds
@@ -112,16 +109,6 @@ pub(super) enum RoleName {
     Admin,
 }
 
-impl RoleName {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Member => "member",
-            Self::Auditor => "auditor",
-            Self::Admin => "admin",
-        }
-    }
-}
-
 /// Role or scopes of a principal as the API takes them.
 fn role(kind: PrincipalKind, role: RoleName, scopes: Option<ScopeSet>) -> Result<Value, Failure> {
     match (kind, scopes) {
@@ -130,7 +117,7 @@ fn role(kind: PrincipalKind, role: RoleName, scopes: Option<ScopeSet>) -> Result
             Err("a service account needs `--scopes`: it may do what is listed, nothing else".into())
         }
         (PrincipalKind::User, Some(_)) => Err("a user has a `--role`, no scopes of its own".into()),
-        (PrincipalKind::User, None) => Ok(json!({ "role": role.as_str() })),
+        (PrincipalKind::User, None) => Ok(json!({ "role": word(&role) })),
     }
 }
 
@@ -159,10 +146,11 @@ const SHAPE: Shape = Shape {
 impl Principals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Create { name, org, kind, role: named, scopes, installation } => {
-                let (kind, word) = match kind {
-                    Kind::User => (PrincipalKind::User, "user"),
-                    Kind::Service => (PrincipalKind::Service, "service"),
+            Self::Create { name, kind, role: named, scopes, of } => {
+                let word = word(&kind);
+                let kind = match kind {
+                    Kind::User => PrincipalKind::User,
+                    Kind::Service => PrincipalKind::Service,
                 };
                 let role = role(kind, named, scopes)?;
                 let asked = json!({
@@ -171,7 +159,6 @@ impl Principals {
                 let create = async |api: &Api<'_>| {
                     api.record(api.post("/v1/principals", asked).await?, &SHAPE).await
                 };
-                let of = OfOrg { org, installation };
                 let told = |it: &Value| {
                     format!("made {} ({name}, role {})", text(it, "id"), text(it, "role"))
                 };

@@ -22,7 +22,12 @@ use serde_json::{Value, json};
 use super::filters::Filters;
 use crate::{
     boot::OfflineNode,
-    cli::{api::Api, installation::Installation, output::Failure, remote::member},
+    cli::{
+        api::{Api, OfOrg},
+        installation::Installation,
+        output::Failure,
+        remote::member,
+    },
 };
 
 /// Interval between two looks at an export that a gateway writes.
@@ -32,9 +37,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// With `--url` the gateway writes it. That it was done is recorded in the log.
 #[derive(Args)]
 pub(in crate::cli) struct Export {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Events recorded at this time or later (RFC 3339); 30 days before `--to` by default
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
@@ -57,7 +59,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, short)]
     output: Option<PathBuf>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 impl Export {
@@ -70,9 +72,9 @@ impl Export {
             include: self.include,
             since: self.since,
         };
-        let installation = self.installation;
+        let OfOrg { org, installation } = self.of;
         let output = self.output;
-        if let Some(gateway) = installation.gateway(self.org.as_deref()).await? {
+        if let Some(gateway) = installation.gateway(org.as_deref()).await? {
             let find = async |named: &str| gateway.principal(named).await;
             ask.filters = self.filters.into_parameters(find).await?;
             let written = fetch(&gateway, &ask, output.as_deref()).await;
@@ -80,7 +82,7 @@ impl Export {
         }
         let config = installation.config()?;
         let export = async |node: &OfflineNode| {
-            let org = node.operator.org_or_only(self.org.as_deref()).await?;
+            let org = node.operator.org_or_only(org.as_deref()).await?;
             let id = org.id.to_string();
             let find =
                 async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);

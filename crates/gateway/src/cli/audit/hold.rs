@@ -5,10 +5,7 @@ use portcullis_core::{clock::Timestamp, id::HoldId};
 use serde_json::json;
 
 use super::{Failure, moment};
-use crate::cli::{
-    api::{Api, OfOrg, Shape, text},
-    installation::Installation,
-};
+use crate::cli::api::{Api, OfOrg, Shape, text};
 
 #[derive(Subcommand)]
 pub(in super::super) enum Holds {
@@ -30,9 +27,6 @@ pub(in super::super) enum Holds {
 
 #[derive(Args)]
 pub(in super::super) struct Add {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Reason, which is recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -46,7 +40,7 @@ pub(in super::super) struct Add {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 const SHAPE: Shape = Shape {
@@ -73,7 +67,7 @@ impl Holds {
 
 impl Add {
     async fn run(self) -> Result<(), Failure> {
-        let Self { org, reason, actor, from, to, installation } = self;
+        let Self { reason, actor, from, to, of } = self;
         let lay = async |api: &Api<'_>| {
             let find = async |named: &str| api.principal(named).await;
             let actor = super::actor(actor.as_deref(), find).await?;

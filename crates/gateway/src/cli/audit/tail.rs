@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::filters::Filters;
 use crate::cli::{
-    api::{Api, Orgs},
+    api::{Api, OfOrg, Orgs},
     installation::Installation,
     output::{Failure, Output, json_text},
 };
@@ -18,9 +18,6 @@ const MOST: usize = 200;
 /// them.
 #[derive(Args)]
 pub(in crate::cli) struct Tail {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Number of past events to begin with
     #[arg(long, short = 'n', default_value_t = 10)]
     lines: u32,
@@ -30,25 +27,25 @@ pub(in crate::cli) struct Tail {
     #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 impl Tail {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let org = self.org.clone();
-        let installation = self.installation.clone();
+        let of = self.of.clone();
         let show = async |api: &Api<'_>| {
             tokio::select! {
                 ended = self.show(api) => ended,
                 _ = tokio::signal::ctrl_c() => Ok(()),
             }
         };
-        installation.ask(Orgs::Log(org.as_deref()), show).await
+        of.installation.ask(Orgs::Log(of.org.as_deref()), show).await
     }
 
     async fn show(self, api: &Api<'_>) -> Result<(), Failure> {
-        let Self { lines, follow, filters, installation, .. } = self;
-        let print = |events: &[Value]| print(installation.output(), installation.json, events);
+        let Self { lines, follow, filters, of } = self;
+        let Installation { json, .. } = of.installation;
+        let print = |events: &[Value]| print(Output::new(json), json, events);
         let given = filters.into_parameters(async |named: &str| api.principal(named).await).await?;
         let given = given.into_iter().map(|(name, values)| (name, values.join(","))).collect();
         let mut watched = Watched { api, given, last: None };
