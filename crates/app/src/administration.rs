@@ -1,4 +1,4 @@
-//! Administration of an org by its own admins: what the operator's shell does on the node, over the
+//! Administration of an org by its own admins: what the operator does on the node, over the
 //! API and for the caller's org alone.
 //!
 //! The protocol asks for the scope `admin`, which only the role admin has, and service accounts to

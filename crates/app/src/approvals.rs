@@ -11,7 +11,7 @@ mod listing;
 mod notices;
 mod waiting;
 
-pub(crate) use self::{asking::Obtained, deciding::kind_of, ending::EVERY};
+pub(crate) use self::{asking::Obtained, ending::EVERY};
 pub use self::{
     deciding::DecisionRequest,
     listing::{ApprovalPage, ApprovalQuery, ApprovalView, EarlierApproval},
@@ -111,7 +111,7 @@ impl Approvals {
 }
 
 /// Part of an approval that events tell.
-pub(crate) fn approval_details(approval: &Approval) -> Value {
+fn approval_details(approval: &Approval) -> Value {
     json!({
         "approvals": approval.terms.approvals,
         "connection": approval.connection,
@@ -128,7 +128,7 @@ pub(crate) fn approval_details(approval: &Approval) -> Value {
 }
 
 /// An approval as the object of an event.
-pub(crate) fn target(approval: &Approval) -> Target {
+fn target(approval: &Approval) -> Target {
     Target {
         credential: None,
         id: Some(approval.id.to_string()),

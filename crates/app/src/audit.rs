@@ -50,6 +50,22 @@ pub struct AuditParts {
     pub sinks: Vec<SinkSettings>,
 }
 
+impl AuditParts {
+    /// The log of a process that signs and exports nothing.
+    pub(crate) fn bare(writer: AuditWriter, log_keys: Keyring) -> Self {
+        Self {
+            writer,
+            log_host: String::new(),
+            log_keys,
+            anchors: Anchors::default(),
+            retention: Retention::default(),
+            exports: Folder::none(),
+            export_limits: ExportLimits::default(),
+            sinks: Vec::new(),
+        }
+    }
+}
+
 /// The audit log of a node.
 #[derive(Debug)]
 pub struct Audit {

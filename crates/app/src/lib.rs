@@ -47,7 +47,7 @@ pub use self::{
             ExportRequest, ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written,
             export_log,
         },
-        holds::{HoldError, HoldRequest, record as hold_record},
+        holds::{HoldError, HoldRequest},
         log::{CheckpointSince, LogKeyError, origin},
         retention::{LEAST_DAYS, Retention},
         sinks::{FileOutlet, Outlet, SinkSettings},
@@ -105,8 +105,8 @@ pub use self::{
     nodes::{
         Nodes,
         commands::{
-            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, ReindexMode,
-            Reindexed, Shell, ShellError, Tail, TokenState, Witnessed, describe_export,
+            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Operator,
+            OperatorError, ReindexMode, Reindexed, TokenState, Witnessed, describe_export,
         },
         jobs::catalogue::UntoldTools,
     },
@@ -164,10 +164,23 @@ pub use self::{
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use portcullis_core::{clock::Clock, id::OrgId, policy::PolicyError, random::Random};
-use portcullis_store::Store;
-use portcullis_upstream::Webhook;
+use portcullis_core::{
+    audit::{Capture, keyring::Keyring},
+    call::StateKey,
+    clock::Clock,
+    dlp::Engine,
+    id::OrgId,
+    idempotency::AnswerKey,
+    lifetime::GrantLife,
+    policy::PolicyError,
+    random::{self, Random},
+    trust::TrustRules,
+    vault::Vault,
+};
+use portcullis_store::{AuditWriter, Store};
+use portcullis_upstream::{Outbound, Webhook};
 use tokio_util::task::TaskTracker;
+use zeroize::Zeroizing;
 
 use self::{
     catalogue::ToolCatalogue,
@@ -206,6 +219,59 @@ pub struct Parts {
     /// True if admins of orgs change nothing over the API.
     pub read_only: bool,
     pub traces: Option<TraceSettings>,
+}
+
+impl Parts {
+    /// Parts of a process that makes no calls: without providers, policies, detectors, logins and clients. Its keys
+    /// open nothing that another process sealed.
+    pub fn bare(
+        clock: Arc<dyn Clock>,
+        random: Arc<dyn Random>,
+        store: Store,
+        writer: AuditWriter,
+        tasks: &TaskTracker,
+    ) -> Result<Self, String> {
+        let outbound = Outbound::new(Arc::clone(&random));
+        let key: [u8; 32] = random::bytes(&*random);
+        let vault = move || Vault::new(&[Zeroizing::new(key)]).map_err(|error| error.to_string());
+        let log_keys = Keyring::generate(&*random, clock.now());
+        Ok(Self {
+            node: String::new(),
+            workers: Workers::none(),
+            tasks: tasks.clone(),
+            cluster: None,
+            limits: LimitParts { counters: None, unauthenticated_per_minute: 60 },
+            policies: PolicySource::none(),
+            webhooks: BTreeMap::new(),
+            dlp: Dlp::new(Engine::idle(), None),
+            fingerprint_key: key,
+            audit: AuditParts::bare(writer, log_keys),
+            calls: CallParts {
+                answer_key: AnswerKey::new(&key),
+                state_key: StateKey::new(&key),
+                capture: Capture::default(),
+                max_calls: 64,
+            },
+            declared: Vec::new(),
+            providers: ProviderParts {
+                vaults: Vaults::open(Box::new(vault))?,
+                outbound: outbound.clone(),
+                connecting: Connecting::new(Vec::new(), 600, String::new()),
+            },
+            access: AccessParts {
+                trust: Trust::new(TrustRules::default(), BTreeMap::new(), &outbound, tasks),
+                grant_life: GrantLife::default(),
+                dpop_key: key,
+            },
+            login: LoginParts::none(&key, &outbound),
+            authorization: AuthorizationParts::none(&key, &outbound, tasks),
+            read_only: false,
+            traces: None,
+            clock,
+            random,
+            store,
+        })
+    }
 }
 
 /// The use cases of one node, by room.

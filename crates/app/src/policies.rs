@@ -17,6 +17,7 @@ pub(crate) mod set_change;
 
 use std::{
     collections::BTreeMap,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering::Relaxed},
@@ -102,6 +103,19 @@ pub struct PolicySource {
     pub overrides: Overrides,
     /// Rule for a folder that does not load at the start.
     pub fallback: Fallback,
+}
+
+impl PolicySource {
+    /// No policies, for a process that makes no calls.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self {
+            folder: PolicyFolder::new(PathBuf::new()),
+            last_good: LastGood::new(PathBuf::new()),
+            overrides: Overrides::new(PathBuf::new()),
+            fallback: Fallback::Nothing,
+        }
+    }
 }
 
 /// The set that was last in force; one without policies where there is none.

@@ -36,10 +36,17 @@ pub struct Origin {
     /// W3C `tracestate`, if there was a `traceparent`.
     pub tracestate: Option<String>,
     pub stages: Stages,
+    /// True for a request of the operator within the process, of which events tell nothing but who made it.
+    pub is_internal: bool,
 }
 
 impl Origin {
-    /// The request as events record it.
+    /// The request as events record it; `None` for one within the process.
+    pub(crate) fn noted(&self) -> Option<audit::Request> {
+        (!self.is_internal).then(|| self.recorded())
+    }
+
+    /// The same of a request from the network.
     pub(crate) fn recorded(&self) -> audit::Request {
         audit::Request {
             id: self.request_id,
@@ -50,6 +57,9 @@ impl Origin {
 
     /// Origin of the request, as events commit to it.
     pub(crate) fn detached(&self, screening: &Screening) -> audit::Detached {
+        if self.is_internal {
+            return audit::Detached::default();
+        }
         let random = &*screening.base.random;
         let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
         let address = self.source_ip.to_string();
@@ -104,7 +114,7 @@ impl Ctx {
         let random = &*screening.base.random;
         self.origin
             .detached(screening)
-            .keep_text("actor_name", Some(&self.caller().principal_name), random)
+            .keep_text("actor_name", self.caller().recorded_name(), random)
             .keep_text("label", self.caller().label.as_deref(), random)
     }
 
@@ -131,7 +141,7 @@ impl Ctx {
             occurred_at: self.origin.arrived,
             count: None,
             actor: Actor::of(self.caller()),
-            request: Some(self.recorded_request()),
+            request: self.origin.noted(),
             target: Some(target),
             governance: None,
             outcome: Outcome::success(Executed::Yes),

@@ -268,6 +268,12 @@ impl PrincipalId {
         Self { kind, ulid: ids.ulid() }
     }
 
+    /// An id that no principal has.
+    #[must_use]
+    pub const fn nobody() -> Self {
+        Self { kind: PrincipalKind::User, ulid: Ulid::nil() }
+    }
+
     /// Person or program.
     #[must_use]
     pub const fn kind(self) -> PrincipalKind {

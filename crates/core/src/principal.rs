@@ -166,9 +166,39 @@ pub struct Caller {
     pub lineage: Arc<Lineage>,
     /// The client that the token was granted to, and for which face; `None` for tokens of no client.
     pub client: Option<Arc<ClientGrant>>,
+    /// True for the operator of the installation, whom no credential stands for.
+    pub is_operator: bool,
 }
 
 impl Caller {
+    /// The operator, for an org: may do everything there and is no principal of it. The id is none that was ever made.
+    #[must_use]
+    pub fn operator(org_id: OrgId, name: Option<String>) -> Self {
+        let (requests, invocations) = (NonZeroU32::MAX, NonZeroU32::MAX);
+        Self {
+            org_id,
+            plan: Plan::Enterprise { requests, invocations },
+            principal_id: PrincipalId::nobody(),
+            principal_name: name.unwrap_or_default(),
+            role: Role::Admin,
+            via: None,
+            token_id: None,
+            label: None,
+            scopes: ScopeSet::ALL,
+            method: AuthMethod::Operator,
+            allowed_from: None,
+            lineage: Arc::default(),
+            client: None,
+            is_operator: true,
+        }
+    }
+
+    /// The name as events record it; `None` where nobody knows it.
+    #[must_use]
+    pub fn recorded_name(&self) -> Option<&str> {
+        Some(self.principal_name.as_str()).filter(|name| !name.is_empty())
+    }
+
     /// Returns true if its token is in other hands than its principal's: it was narrowed or delegated, or given
     /// to a client. The command line is its person's own, and a service account the client of its own tokens.
     #[must_use]

@@ -54,6 +54,11 @@ use crate::{
     gateway::{Gateway, known_senders::Payer},
 };
 
+/// The operator as the caller of a request. Only [`OperatorApi`](crate::OperatorApi) adds it to one, within the process:
+/// nothing that comes over a connection has an extension of this type.
+#[derive(Clone)]
+pub(crate) struct OperatorSession(pub(crate) Arc<Session>);
+
 /// State of a request while it is handled; shared by the frame and the handler.
 #[derive(Debug)]
 pub(crate) struct Exchange {
@@ -66,6 +71,8 @@ pub(crate) struct Exchange {
     pub(crate) account: OnceLock<Account>,
     principal: OnceLock<PrincipalId>,
     pub(crate) caller: OnceLock<Arc<Session>>,
+    /// The operator, who needs no token.
+    pub(crate) operator: Option<Arc<Session>>,
     proof: Option<Box<PresentedProof>>,
     pub(crate) connection: Option<Arc<Connection>>,
 }
@@ -82,6 +89,7 @@ impl Exchange {
         let tracestate = traceparent.and_then(|_| tracestate(headers));
         let request_id = RequestId::new(gateway.app.base.ids());
         let arrived = gateway.app.base.now();
+        let operator = request.extensions().get().map(|OperatorSession(it)| Arc::clone(it));
         let peer = connection.as_ref().map_or(IpAddr::from([0, 0, 0, 0]), |it| it.peer());
         Self {
             origin: Arc::new(Origin {
@@ -92,6 +100,7 @@ impl Exchange {
                 traceparent,
                 tracestate,
                 stages: gateway.app.telemetry.stages(traceparent, request_id, arrived),
+                is_internal: operator.is_some(),
             }),
             route,
             message: (route.access == Access::Message).then(OnceLock::new),
@@ -102,6 +111,7 @@ impl Exchange {
             account: OnceLock::new(),
             principal: OnceLock::new(),
             caller: OnceLock::new(),
+            operator,
             proof: proof::presented(gateway, request),
             connection,
         }

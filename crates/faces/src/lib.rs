@@ -34,6 +34,7 @@ pub use self::{
     mcp::MOST_LISTED,
     routes::{
         openapi,
+        operator::OperatorApi,
         prefix::can_be_below,
         router::{framed, health_router, router},
     },

@@ -6,6 +6,7 @@ mod frame;
 mod health;
 mod metrics;
 mod openapi;
+pub(crate) mod operator;
 pub(crate) mod prefix;
 pub(crate) mod router;
 mod row;

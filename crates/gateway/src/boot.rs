@@ -32,7 +32,8 @@ use aws_lc_rs::hmac;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use portcullis_app::{
     App, AuditParts, AuthorizationParts, CallParts, Cluster, Fallback, Folder, LastGood,
-    LogIdentity, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Shell, Trust, Vaults,
+    LogIdentity, Operator, Overrides, Parts, PolicyFolder, PolicySource, ProviderParts, Trust,
+    Vaults,
 };
 use portcullis_core::{
     audit::keyring::Keyring,
@@ -43,10 +44,10 @@ use portcullis_core::{
     id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
     policy::PolicyError,
-    random::Random,
+    random::{self, Random},
     vault::Vault,
 };
-use portcullis_faces::{Cursors, Feeds, Gateway, KnownSenders, Proxies, Strangers};
+use portcullis_faces::{Cursors, Feeds, Gateway, KnownSenders, OperatorApi, Proxies, Strangers};
 use portcullis_lanes::Workers;
 use portcullis_store::{
     AuditSettings, AuditTask, AuditWriter, DatabaseSettings, RowKey, Store, Weakness,
@@ -133,7 +134,7 @@ pub(crate) struct Node {
 
 /// Parts for the operator's commands: the store and its writer, no providers, no port.
 pub(crate) struct OfflineNode {
-    pub(crate) shell: Shell,
+    pub(crate) operator: Operator,
     tasks: TaskTracker,
 }
 
@@ -162,19 +163,39 @@ impl OfflineNode {
         tasks.spawn(task.run());
         let os_user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
         let random = Arc::new(SystemRandom);
-        Self { shell: Shell { clock, random, store, writer, os_user }, tasks }
+        Self { operator: Operator { clock, random, store, writer, os_user }, tasks }
+    }
+
+    /// The use cases over this store, and their API for the operator. Seals the logs where it has their keys.
+    pub(crate) fn api(
+        &self,
+        config: &Config,
+        identity: Option<LogIdentity>,
+    ) -> Result<(Arc<App>, OperatorApi), BootError> {
+        let Operator { clock, random, store, writer, .. } = &self.operator;
+        let (clock, random) = (Arc::clone(clock), Arc::clone(random));
+        let key = random::bytes(&*random);
+        let parts = Parts::bare(clock, random, store.clone(), writer.clone(), &self.tasks);
+        let mut parts = parts.map_err(BootError::Other)?;
+        if let Some(LogIdentity { host, keys }) = identity {
+            parts.audit.log_host = host;
+            parts.audit.log_keys = keys;
+        }
+        let app = App::new(parts).map_err(|errors| ungoverned(&errors))?;
+        let api = OperatorApi::new(gateway(config, &key, Arc::clone(&app))?);
+        Ok((app, api))
     }
 
     /// The name and the keys of the logs. Makes the keys if nothing was ever signed.
     pub(crate) async fn log_identity(&self, config: &Config) -> Result<LogIdentity, BootError> {
-        let Shell { store, random, clock, .. } = &self.shell;
+        let Operator { store, random, clock, .. } = &self.operator;
         let keys = log_keys::load(config, store, &**random, clock.now()).await?;
         Ok(LogIdentity { host: config.server.public_host.clone(), keys })
     }
 
     /// Writes out what waits and closes the store.
     pub(crate) async fn close(self) {
-        let Self { shell: Shell { store, writer, .. }, tasks } = self;
+        let Self { operator: Operator { store, writer, .. }, tasks } = self;
         drop(writer);
         tasks.close();
         tasks.wait().await;

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod api;
 mod approvals;
 mod audit;
 mod backup;
@@ -15,7 +16,6 @@ mod installation;
 mod keys;
 mod login_link;
 mod migrate;
-mod of_org;
 mod orgs;
 mod output;
 mod policy;

@@ -153,7 +153,7 @@ impl Administration {
     }
 
     /// Changes a principal of the caller's org, if it is still as the precondition says. An org keeps
-    /// an admin who is not disabled. A program does not change its own groups, on which policies depend, nor those
+    /// an admin who is not disabled, unless the operator takes the last one away. A program does not change its own groups, on which policies depend, nor those
     /// of the principal that it acts for. Its tokens follow at once on this node, and within seconds on
     /// others.
     pub async fn change_principal(
@@ -207,7 +207,9 @@ impl Administration {
         });
         let kind = EventType::PrincipalChanged;
         let event = row_of(&self.event(ctx, kind, "principal", after.id, Some(details)));
-        let change = PrincipalChange { before, after, last_admin: LastAdmin::Kept };
+        let is_operator = ctx.caller().is_operator;
+        let last_admin = if is_operator { LastAdmin::Dispensable } else { LastAdmin::Kept };
+        let change = PrincipalChange { before, after, last_admin };
         let changed = self.base.store.change_principal(&change, &event).await.map_err(refuse)?;
         match changed {
             Changed::LastAdmin => Err(Refusal::Conflict { reason: Conflict::LastAdmin }),

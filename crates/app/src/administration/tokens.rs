@@ -154,7 +154,8 @@ impl Administration {
         Ok(ListedTokens { items: found.tokens.into_iter().map(view).collect(), end: found.reached })
     }
 
-    /// Makes a token for a service account of the caller's org: people log in. It can do no more
+    /// Makes a token for a service account of the caller's org: people log in, but the operator makes tokens for
+    /// them as well. It can do no more
     /// than the account, and nothing that its maker must not give. Recorded before it is stored.
     pub async fn create_token(
         &self,
@@ -163,7 +164,7 @@ impl Administration {
     ) -> Result<MadeToken, Refusal> {
         self.writable()?;
         let principal = self.found(ctx, &request.principal.to_string()).await?;
-        if principal.id.kind() == PrincipalKind::User {
+        if principal.id.kind() == PrincipalKind::User && !ctx.caller().is_operator {
             return Err(Refusal::bad_request(
                 "Tokens are made for service accounts; people log in at `POST /v1/auth/token`.",
             ));

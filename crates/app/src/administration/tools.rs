@@ -15,7 +15,10 @@ use utoipa::ToSchema;
 use super::Administration;
 use crate::{
     providers::tools::{
-        pins::acceptance::{Waiting, acceptance_details},
+        pins::{
+            acceptance::{Waiting, acceptance_details},
+            events::concerned,
+        },
         tool_named,
     },
     request::Ctx,
@@ -132,7 +135,8 @@ impl Administration {
     }
 
     /// Accepts what waits of a tool, if it is still this version; running nodes follow within
-    /// seconds. Recorded before it is done. A tool that several orgs share is the operator's.
+    /// seconds. Recorded before it is done, in the log of each org that it concerns. A tool that several orgs share is
+    /// the operator's.
     pub async fn accept_tool(
         &self,
         ctx: &Ctx,
@@ -146,19 +150,24 @@ impl Administration {
         if pin.found.as_ref().is_none_or(|found| found.version != version) {
             return Err(Refusal::Conflict { reason: Conflict::VersionChanged });
         }
-        if pin.org.is_none() && !self.is_only_org(ctx).await? {
+        let is_operator = ctx.caller().is_operator;
+        if pin.org.is_none() && !is_operator && !self.is_only_org(ctx).await? {
             return Err(Refusal::Conflict { reason: Conflict::Shared });
         }
         let waiting = Waiting::of(&self.base.store, &pin).await?;
         let details = acceptance_details(&pin, version, waiting.as_ref());
-        let mut event = self.event(ctx, EventType::ToolChanged, "mcp", &tool, Some(details));
-        if let Some(target) = &mut event.target {
-            target.version = Some(version.to_owned());
+        for org_id in concerned(&self.base.store, pin.org).await? {
+            let kind = EventType::ToolChanged;
+            let mut event = self.event(ctx, kind, "mcp", &tool, Some(details.clone()));
+            event.org_id = org_id;
+            if let Some(target) = &mut event.target {
+                target.version = Some(version.to_owned());
+            }
+            self.audit.record(event).await?;
         }
-        self.audit.record(event).await?;
         let now = self.base.now();
         if self.base.store.accept_tool(pin.org, &tool, version, now).await? {
-            tracing::info!(%tool, version, %org, "an admin accepted a tool");
+            tracing::info!(%tool, version, %org, "a tool was accepted");
             return Ok(AcceptedTool { id: tool, version: version.to_owned() });
         }
         Err(Refusal::Conflict { reason: Conflict::VersionChanged })

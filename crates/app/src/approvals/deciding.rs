@@ -52,7 +52,7 @@ impl Approvals {
             let now = self.base.now();
             let next = found.approval.decided(&looking.decider, request.vote, comment.clone(), now);
             let next = next.map_err(|error| refusal(&found.approval, error))?;
-            if !self.is_usable(&found.approval).await? {
+            if !self.is_usable(ctx, &found.approval).await? {
                 self.end(&found.approval.ended(), found.revision).await?;
                 return Err(Refusal::ApprovalSettled { id, status: Status::Expired });
             }
@@ -89,7 +89,7 @@ impl Approvals {
 }
 
 /// The event of a decision.
-pub(crate) const fn kind_of(vote: Vote) -> EventType {
+const fn kind_of(vote: Vote) -> EventType {
     match vote {
         Vote::Approve => EventType::ApprovalGranted,
         Vote::Deny => EventType::ApprovalDenied,

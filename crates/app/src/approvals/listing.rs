@@ -285,7 +285,11 @@ impl Approvals {
             }
             Role::Member | Role::Service(_) => false,
         };
-        let decider = Decider::Principal(self.approver(ctx).await?);
+        let decider = if caller.is_operator {
+            Decider::Operator
+        } else {
+            Decider::Principal(self.approver(ctx).await?)
+        };
         let face = caller.client.as_deref().and_then(|granted| granted.face.provider());
         Ok(Looking { id: caller.principal_id, decider, all, provider: face.map(str::to_owned) })
     }

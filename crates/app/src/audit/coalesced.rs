@@ -104,7 +104,7 @@ impl Audit {
             }
         }
         let mut event = self.refused_event(org, kind, actor, outcome, 1);
-        event.request = Some(origin.recorded());
+        event.request = origin.noted();
         event.detached = origin.detached(&self.screening);
         let writer = self.writer.clone();
         self.base.tasks.spawn(async move {

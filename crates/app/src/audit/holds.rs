@@ -1,4 +1,4 @@
-//! Holds to be laid: rules that the operator's shell and the admins of an org obey.
+//! Holds to be laid, and their rules.
 
 use portcullis_core::{
     clock::Timestamp,
@@ -44,8 +44,7 @@ impl HoldRequest {
 }
 
 /// A hold as it is shown.
-#[must_use]
-pub fn record(hold: &Hold) -> Value {
+pub(crate) fn record(hold: &Hold) -> Value {
     json!({
         "id": hold.id, "reason": hold.reason, "actor": hold.actor_id, "from": hold.from,
         "to": hold.to, "created_at": hold.created_at, "released_at": hold.released_at,

@@ -24,7 +24,9 @@ use portcullis_core::{
     id::RegistrationId,
     refusal::Refusal,
 };
+use portcullis_upstream::Outbound;
 use serde_json::Value;
+use tokio_util::task::TaskTracker;
 
 use self::documents::Documents;
 pub use self::{
@@ -61,6 +63,22 @@ pub struct AuthorizationParts {
     pub documents: DocumentRules,
     /// Schemes of programs that a client may return to unless it is declared, in small letters; any when absent.
     pub redirect_schemes: Option<Vec<String>>,
+}
+
+impl AuthorizationParts {
+    /// No client is authorized.
+    pub(crate) fn none(key: &[u8; 32], outbound: &Outbound, tasks: &TaskTracker) -> Self {
+        let outbound = outbound.clone();
+        Self {
+            enabled: Some(false),
+            hosts: OwnHosts::default(),
+            registrations: RegistrationKey::new(key),
+            declared: Vec::new(),
+            confidential: ConfidentialClients::new(Vec::new(), &outbound, tasks),
+            documents: DocumentRules { allowed: None, private_hosts: Vec::new(), outbound },
+            redirect_schemes: None,
+        }
+    }
 }
 
 /// The authorization server of a node.

@@ -1,4 +1,4 @@
-//! Rules on principals and tokens that the operator's shell and the administration of an org obey.
+//! Rules on principals and tokens of an org.
 
 pub(crate) mod people;
 pub(crate) mod tokens;

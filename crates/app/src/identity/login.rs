@@ -54,6 +54,19 @@ pub struct LoginParts {
     pub outbound: Outbound,
 }
 
+impl LoginParts {
+    /// No way to log in.
+    pub(crate) fn none(key: &[u8; 32], outbound: &Outbound) -> Self {
+        Self {
+            links: false,
+            issuers: Vec::new(),
+            admin_acr: Vec::new(),
+            attempts: LoginKey::new(key),
+            outbound: outbound.clone(),
+        }
+    }
+}
+
 /// Browser sessions of people.
 #[derive(Debug)]
 pub struct Logins {

@@ -1,10 +1,7 @@
-//! Commands of the operator's shell: orgs, principals, tokens, holds and erasure. The shell is the
-//! first root of trust; all its actions are recorded with the actor `system`.
+//! What the operator does that the API has not: orgs, login links, erasure, and the log as it is stored. The operator
+//! is the first root of trust; all its actions are recorded with the actor `system`.
 
-mod approvals;
 mod audit;
-mod consents;
-mod keys;
 mod logins;
 mod logs;
 mod orgs;
@@ -17,7 +14,7 @@ mod verification;
 pub use self::{
     audit::{ERASABLE, ErasureRequest},
     logins::NewLoginLink,
-    logs::{LogIdentity, Tail, describe_export},
+    logs::{LogIdentity, describe_export},
     reindex::{ReindexMode, Reindexed},
     tokens::{Inspected, TokenState},
     verification::{Indexed, Witnessed},
@@ -26,14 +23,13 @@ pub use self::{
 use std::{fmt, sync::Arc};
 
 use portcullis_core::{
-    approval::DecisionError,
-    audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
+    audit::{Actor, Detached, Event, EventType, Outcome, Target},
     clock::Clock,
     id::{EventId, Ids, OrgId},
     random::Random,
     refusal::Executed,
 };
-use portcullis_store::{AuditWriter, MAX_HOLDS_IN_FORCE, MAX_PRINCIPAL_KEYS, Store, StoreError};
+use portcullis_store::{AuditWriter, Store, StoreError};
 
 use crate::{
     audit::{
@@ -46,13 +42,11 @@ use crate::{
 
 /// Reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum ShellError {
+pub enum OperatorError {
     #[error(transparent)]
     Directory(#[from] DirectoryError),
     #[error("there is an org `{0}` already; names are unique in an installation")]
     Taken(String),
-    #[error("there is a principal `{0}` in this org already; names are unique in an org")]
-    NameTaken(String),
     #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
     NoOrg(String),
     #[error("there is no org yet; `portcullis org create` makes one")]
@@ -67,31 +61,8 @@ pub enum ShellError {
         /// The principals, each as its id and its org.
         found: Vec<String>,
     },
-    #[error(
-        "there is no session `{0}` that lasts; `portcullis session list` shows those there are"
-    )]
-    NoSession(String),
-    #[error("a person has no key; `portcullis principal key` is for service accounts (`sa_…`)")]
-    KeyOfUser,
-    #[error(
-        "the service account has {MAX_PRINCIPAL_KEYS} keys already; remove one that is not used"
-    )]
-    TooManyKeys,
-    #[error(
-        "the service account has no key `{0}`; `portcullis principal key list` shows those it has"
-    )]
-    NoKey(String),
     #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
     NoToken(String),
-    #[error(
-        "no tool `{0}` was ever listed by its provider; `portcullis tool list` shows those that were"
-    )]
-    NoTool(String),
-    #[error("several orgs have a tool `{0}` of their own; say which one with `--org`")]
-    SeveralOrgs(String),
-    /// The waiting definition of a tool is not the one that was reviewed.
-    #[error("what waits of `{0}` is not that version; look at it anew with `portcullis tool diff`")]
-    Changed(String),
     /// The text is neither an id of a token nor a token.
     #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
     NotAToken,
@@ -101,40 +72,19 @@ pub enum ShellError {
     NotAPerson(String),
     #[error("{0} is disabled: no login of it is accepted until `portcullis principal enable`")]
     Disabled(String),
-    #[error("the principal `{0}` changed at this moment; look at it and try again")]
-    PrincipalChanged(String),
-    #[error("there is no hold `{0}` in force; `portcullis audit hold list` shows those there are")]
-    NoHold(String),
-    #[error(
-        "the org has as many holds as it may have: {MAX_HOLDS_IN_FORCE} in force; lift one that is not needed"
-    )]
-    TooManyHolds,
     #[error(transparent)]
     Hold(#[from] HoldError),
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
     #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
     NoEvent(String),
-    #[error("there is no consent `{0}`; `portcullis consent list` shows those there are")]
-    NoConsent(String),
-    #[error("there is no approval `{0}`; `portcullis approval list` shows those there are")]
-    NoApproval(String),
-    #[error(transparent)]
-    Undecided(#[from] DecisionError),
-    #[error(
-        "the policy `{0}` changed since the call asked, so no call could use the approval; made again, the \
-         call asks anew"
-    )]
-    PolicyChanged(String),
-    #[error("others change the approval `{0}` at this moment; look at it anew and try again")]
-    Overtaken(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// The operator's shell.
+/// The operator of an installation, at its store.
 #[derive(Debug)]
-pub struct Shell {
+pub struct Operator {
     pub clock: Arc<dyn Clock>,
     pub random: Arc<dyn Random>,
     pub store: Store,
@@ -144,19 +94,19 @@ pub struct Shell {
     pub os_user: Option<String>,
 }
 
-impl Shell {
+impl Operator {
     fn ids(&self) -> Ids<'_> {
         Ids { clock: &*self.clock, random: &*self.random }
     }
 
-    /// Records what the shell did, or is about to do, to `id`.
+    /// Records what the operator did, or is about to do, to `id`.
     async fn tell(
         &self,
         kind: EventType,
         org: OrgId,
         target: &'static str,
         id: impl fmt::Display + Send,
-    ) -> Result<(), ShellError> {
+    ) -> Result<(), OperatorError> {
         let event = self.event(kind, org, target_of(target, id));
         Ok(self.writer.append(row_of(&event), patience()).await?)
     }
@@ -169,7 +119,7 @@ impl Shell {
             kind,
             occurred_at: self.clock.now(),
             count: None,
-            actor: Actor { auth: Auth { method: "operator", trust: None }, ..Actor::system() },
+            actor: Actor::operator(),
             request: None,
             target: Some(target),
             governance: None,

@@ -57,7 +57,7 @@ async fn exported(
 ) -> (Report, BTreeSet<u64>) {
     let file = std::fs::File::create(path).unwrap();
     let output = ExportOutput { out: Box::new(file), file: None };
-    log.shell.export(org, log.identity(), request, output, &mut Unwatched).await.unwrap();
+    log.operator.export(org, log.identity(), request, output, &mut Unwatched).await.unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let mut verifier = Verifier::new(log.verifier_keys(org), None);
     let mut places = BTreeSet::new();
@@ -176,7 +176,7 @@ async fn a_filter_by_time_shows_what_its_bounds_say_of_the_times_that_are_shown(
             let filter = EventFilter { from, to, ..EventFilter::default() };
             let all = Visibility::All;
             let order = EventOrder::Ascending;
-            let page = log.shell.store.list_events(org.id, all, &filter, order, None, 100).await;
+            let page = log.operator.store.list_events(org.id, all, &filter, order, None, 100).await;
             page.unwrap().events
         };
 

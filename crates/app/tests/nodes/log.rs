@@ -3,7 +3,7 @@
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use portcullis_app::{LogIdentity, ReindexMode, Reindexed, Retention, Shell, Witnessed, origin};
+use portcullis_app::{LogIdentity, Operator, ReindexMode, Reindexed, Retention, Witnessed, origin};
 use portcullis_core::{
     audit::{
         Actor, Auth, Detached, DlpResult, Event, EventType, Governance, Outcome, RecordedDecision,
@@ -13,13 +13,13 @@ use portcullis_core::{
         note::VerifierKey,
     },
     clock::{Clock, Timestamp},
-    id::{EventId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId},
+    id::{EventId, HoldId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId},
     principal::Plan,
     random::Random,
     refusal::Executed,
 };
 use portcullis_store::{
-    AuditSettings, AuditWriter, CheckpointKind, DatabaseSettings, DatabaseUrl, EventTexts,
+    AuditSettings, AuditWriter, CheckpointKind, DatabaseSettings, DatabaseUrl, EventTexts, Hold,
     NewEvent, Org, RowKey, Store, TextColumn,
 };
 use serde_json::{Value, json};
@@ -32,9 +32,9 @@ use crate::node::{NOW, Stopped, SystemRandom};
 const HOST: &str = "localhost";
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The operator's shell over a database file.
+/// The operator of a database file.
 pub(crate) struct Log {
-    pub(crate) shell: Shell,
+    pub(crate) operator: Operator,
     pub(crate) clock: Arc<Stopped>,
     keys: Keyring,
     writing: TaskTracker,
@@ -61,8 +61,8 @@ impl Log {
         let writing = TaskTracker::new();
         writing.spawn(task.run());
         writing.close();
-        let shell = Shell { clock, random, store, writer, os_user: Some("ops".to_owned()) };
-        Self { shell, clock: stopped, keys: keys.clone(), writing }
+        let operator = Operator { clock, random, store, writer, os_user: Some("ops".to_owned()) };
+        Self { operator, clock: stopped, keys: keys.clone(), writing }
     }
 
     /// A new database in this folder, with keys of its own.
@@ -71,14 +71,14 @@ impl Log {
     }
 
     pub(crate) async fn close(self) {
-        let Self { shell: Shell { store, writer, .. }, writing, .. } = self;
+        let Self { operator: Operator { store, writer, .. }, writing, .. } = self;
         drop(writer);
         writing.wait().await;
         store.close().await;
     }
 
     pub(crate) async fn org(&self, name: &str) -> Org {
-        self.shell.create_org(name, Plan::Pro).await.unwrap()
+        self.operator.create_org(name, Plan::Pro).await.unwrap()
     }
 
     pub(crate) fn identity(&self) -> LogIdentity {
@@ -98,7 +98,7 @@ impl Log {
         });
         let trees = trees.collect();
         let witnessed = Witnessed { keys: self.verifier_keys(org), newest, trees };
-        let found = self.shell.verify_log(org, self.identity(), &witnessed).await.unwrap();
+        let found = self.operator.verify_log(org, self.identity(), &witnessed).await.unwrap();
         let (report, indexed) = found?;
         if let Some((size, _)) = indexed.strangers.first() {
             return Err(Fault::Inconsistent(format!("the first {size} are others")));
@@ -112,20 +112,20 @@ impl Log {
 
     /// Index and counts of the org's events, held against their records.
     pub(crate) async fn reindex(&self, org: &Org, mode: ReindexMode) -> Reindexed {
-        let found = self.shell.reindex(org, mode, Retention::default(), |_, _| {}).await;
-        let mut stray = self.shell.reindex_entries(Some(org.id), mode).await.unwrap();
+        let found = self.operator.reindex(org, mode, Retention::default(), |_, _| {}).await;
+        let mut stray = self.operator.reindex_entries(Some(org.id), mode).await.unwrap();
         Reindexed { stray_entries: stray.remove(&Some(org.id)).unwrap_or(0), ..found.unwrap() }
     }
 
     /// The checkpoint of all that is recorded, as an auditor keeps it elsewhere.
     pub(crate) async fn checkpoint(&self, org: &Org) -> Since {
         self.verify(org, None).await.unwrap();
-        let signed = self.shell.store.find_checkpoint(org.id, CheckpointKind::Signed).await;
+        let signed = self.operator.store.find_checkpoint(org.id, CheckpointKind::Signed).await;
         Since::open(&signed.unwrap().unwrap().note, &self.verifier_keys(org)).unwrap()
     }
 
     fn ids(&self) -> Ids<'_> {
-        Ids { clock: &*self.shell.clock, random: &SystemRandom }
+        Ids { clock: &*self.operator.clock, random: &SystemRandom }
     }
 
     pub(crate) fn principal(&self) -> PrincipalId {
@@ -135,7 +135,7 @@ impl Log {
     /// Commits an event at this moment.
     pub(crate) async fn append(&self, event: &Event) -> EventId {
         let deadline = Instant::now() + PATIENCE;
-        self.shell.writer.append(row(event), deadline).await.unwrap();
+        self.operator.writer.append(row(event), deadline).await.unwrap();
         event.id
     }
 
@@ -198,7 +198,7 @@ impl Log {
             id: EventId::new(self.ids()),
             org_id,
             kind,
-            occurred_at: self.shell.clock.now(),
+            occurred_at: self.operator.clock.now(),
             count: None,
             actor: Actor::system(),
             request: None,
@@ -207,6 +207,22 @@ impl Log {
             outcome: Outcome::success(Executed::Yes),
             detached: Detached::default(),
         }
+    }
+
+    /// Holds what is recorded from this moment on.
+    pub(crate) async fn hold_from(&self, org: &Org, from: Timestamp) {
+        let hold = Hold {
+            id: HoldId::new(self.ids()),
+            org_id: org.id,
+            reason: "case 4711".to_owned(),
+            actor_id: None,
+            from: Some(from),
+            to: None,
+            created_at: self.operator.clock.now(),
+            released_at: None,
+        };
+        let event = row(&self.system(org.id, EventType::AuditHoldChanged));
+        self.operator.store.lay_hold(&hold, &event).await.unwrap();
     }
 
     /// The row of the event that tells what retention removed.

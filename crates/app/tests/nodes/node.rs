@@ -13,15 +13,11 @@ use std::{
 
 use aws_lc_rs::rand;
 use portcullis_app::{
-    AccessParts, Anchors, Answered, App, AuditParts, Auth, AuthorizationParts, CallParts,
-    ConfidentialClients, Connecting, Ctx, Declared, Dlp, DocumentRules, ExportLimits, Fallback,
-    Folder, Invocation, LastGood, LimitParts, LoginParts, Misfits, Origin, Overrides, Owners,
-    Parts, Pinning, PolicyFolder, PolicySource, PresentedToken, ProviderParts, Purpose, Stages,
-    Trust, Vaults, View, tool_named,
+    AccessParts, Answered, App, Auth, Ctx, Declared, Dlp, Fallback, Invocation, LastGood, Misfits,
+    Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource, PresentedToken, Purpose,
+    Stages, Trust, View, tool_named,
 };
 use portcullis_core::{
-    audit::keyring::Keyring,
-    authorization::{OwnHosts, RegistrationKey},
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -34,7 +30,6 @@ use portcullis_core::{
     token::{Token, TokenKind},
     tool::ProviderSlug,
     trust::TrustRules,
-    vault::Vault,
 };
 use portcullis_store::{
     AuditSettings, AuditWriter, DatabaseSettings, DatabaseUrl, Org, Principal, RowKey, Store,
@@ -99,17 +94,6 @@ pub(crate) async fn store(folder: &Path) -> Store {
     Store::open(&DatabaseSettings::new(url, RowKey::derive(&[0; 32]))).await.unwrap()
 }
 
-/// Parts of a node at which browsers cannot log in.
-fn no_logins(outbound: &Outbound) -> LoginParts {
-    LoginParts {
-        links: false,
-        issuers: Vec::new(),
-        admin_acr: Vec::new(),
-        attempts: portcullis_core::openid::LoginKey::new(&[0; 32]),
-        outbound: outbound.clone(),
-    }
-}
-
 /// An app over this store that trusts by these rules, with the provider `other` at this address, if
 /// there is one.
 pub(crate) fn app(
@@ -125,31 +109,9 @@ pub(crate) fn app(
     let outbound = Outbound::new(Arc::clone(&random));
     let tasks = TaskTracker::new();
     tasks.spawn(writing.run());
+    let mut bare = Parts::bare(clock, random, store.clone(), writer, &tasks).unwrap();
+    "localhost".clone_into(&mut bare.audit.log_host);
     let app = App::new(Parts {
-        clock,
-        random,
-        store: store.clone(),
-        node: "test".to_owned(),
-        workers: portcullis_lanes::Workers::none(),
-        tasks: tasks.clone(),
-        audit: AuditParts {
-            writer,
-            log_host: "localhost".to_owned(),
-            log_keys: Keyring::generate(&SystemRandom, NOW),
-            anchors: Anchors::default(),
-            retention: portcullis_app::Retention::default(),
-            exports: Folder::open(folder.join("exports"), false).unwrap(),
-            export_limits: ExportLimits::default(),
-            sinks: Vec::new(),
-        },
-        calls: CallParts {
-            answer_key: portcullis_core::idempotency::AnswerKey::new(&[1; 32]),
-            state_key: portcullis_core::call::StateKey::new(&[2; 32]),
-            capture: portcullis_core::audit::Capture::default(),
-            max_calls: 64,
-        },
-        cluster: None,
-        limits: LimitParts { counters: None, unauthenticated_per_minute: 60 },
         policies: PolicySource {
             folder: PolicyFolder::new(folder.join("policies")),
             last_good: LastGood::new(folder.join("last-good")),
@@ -157,45 +119,15 @@ pub(crate) fn app(
             fallback: Fallback::Refuse,
         },
         dlp: Dlp::new(Engine::new(&Settings::default()).unwrap(), None),
-        fingerprint_key: [0; 32],
         declared: provider.map(|url| declared(url, &outbound)).into_iter().collect(),
-        webhooks: BTreeMap::new(),
         access: AccessParts {
             trust: Trust::new(rules, BTreeMap::new(), &outbound, &tasks),
             grant_life: GrantLife::default(),
             dpop_key: [4; 32],
         },
-        login: no_logins(&outbound),
-        authorization: no_clients(&outbound, &tasks),
-        read_only: false,
-        providers: ProviderParts {
-            vaults: Vaults::open(Box::new(|| {
-                Vault::new(&[zeroize::Zeroizing::new([2; 32])]).map_err(|error| error.to_string())
-            }))
-            .unwrap(),
-            outbound: outbound.clone(),
-            connecting: Connecting::new(Vec::new(), 600, "Portcullis".to_owned()),
-        },
-        traces: None,
+        ..bare
     });
     app.unwrap()
-}
-
-/// No client is authorized.
-fn no_clients(outbound: &Outbound, tasks: &TaskTracker) -> AuthorizationParts {
-    AuthorizationParts {
-        enabled: Some(false),
-        hosts: OwnHosts::default(),
-        registrations: RegistrationKey::new(&[3; 32]),
-        declared: Vec::new(),
-        confidential: ConfidentialClients::new(Vec::new(), outbound, tasks),
-        documents: DocumentRules {
-            allowed: None,
-            private_hosts: Vec::new(),
-            outbound: outbound.clone(),
-        },
-        redirect_schemes: None,
-    }
 }
 
 /// A request from this address.
@@ -208,6 +140,7 @@ pub(crate) fn origin(source: Ipv4Addr) -> Origin {
         traceparent: None,
         tracestate: None,
         stages: Stages::untraced(),
+        is_internal: false,
     }
 }
 

@@ -6,7 +6,7 @@ mod copies;
 
 use std::{cell::Cell, collections::BTreeMap, fs, path::PathBuf};
 
-use portcullis_app::{ErasureRequest, HoldRequest};
+use portcullis_app::ErasureRequest;
 use portcullis_core::{
     audit::{
         export::{Fault, Since},
@@ -152,13 +152,13 @@ async fn remove(log: &Log, org: &Org, who: PrincipalId) {
         });
         log.pruned(org.id, pruned)
     };
-    let pruned = log.shell.store.prune(org.id, first, told).await.unwrap().unwrap();
+    let pruned = log.operator.store.prune(org.id, first, told).await.unwrap().unwrap();
     assert!(pruned.events() > 10, "{pruned:?}");
     let second = Timestamp::from_micros(NOW.as_micros() + 30_000);
     let told = |events: u64| {
         log.pruned(org.id, json!({ "what": "payloads", "events": events, "before": second }))
     };
-    assert!(log.shell.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
+    assert!(log.operator.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
     let selection = Selection { actor: Some(who), ..Selection::default() };
     let erased = erase(log, org, selection, &["actor_name", "input"]).await;
     assert!(erased.erased > 10 && erased.held == 0, "{erased:?}");
@@ -166,14 +166,10 @@ async fn remove(log: &Log, org: &Org, who: PrincipalId) {
 
 /// A hold covers the newest events, so that an erasure passes over them.
 async fn hold(log: &Log, org: &Org) {
-    let from = log.shell.clock.now();
+    let from = log.operator.clock.now();
     let from = Timestamp::from_micros(from.as_micros() - 20_000).floor_to_millis();
-    let reason = "case 4711".to_owned();
-    let actor = None;
-    let from = Some(from);
-    let to = None;
-    log.shell.lay_hold(HoldRequest { org: org.id, reason, actor, from, to }).await.unwrap();
-    let from = from.map(|it| it.plus_seconds(-1));
+    log.hold_from(org, from).await;
+    let from = Some(from.plus_seconds(-1));
     let erased = erase(log, org, Selection { from, ..Selection::default() }, &["label"]).await;
     assert!(erased.erased > 10 && erased.held > 10, "{erased:?}");
 }
@@ -181,7 +177,7 @@ async fn hold(log: &Log, org: &Org) {
 async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> Erased {
     let members = members.iter().map(ToString::to_string).collect();
     let request = ErasureRequest { org: org.id, selection, members, reason: "a ticket".to_owned() };
-    log.shell.erase(&request).await.unwrap()
+    log.operator.erase(&request).await.unwrap()
 }
 
 /// All that is evidence of the org's events, by their places; those without one stand below 0.

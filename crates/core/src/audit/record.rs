@@ -219,6 +219,9 @@ impl Actor {
     /// The actor behind a verified token.
     #[must_use]
     pub fn of(caller: &Caller) -> Self {
+        if caller.is_operator {
+            return Self::operator();
+        }
         let trust = match &caller.method {
             AuthMethod::Oidc { trust } => Some(trust.clone()),
             AuthMethod::Operator | AuthMethod::Key { .. } | AuthMethod::Token => None,
@@ -234,7 +237,13 @@ impl Actor {
         }
     }
 
-    /// The gateway or its operator's shell.
+    /// The operator, who is told apart from the gateway itself by the method.
+    #[must_use]
+    pub fn operator() -> Self {
+        Self { auth: Auth { method: "operator", trust: None }, ..Self::system() }
+    }
+
+    /// The gateway itself.
     #[must_use]
     pub const fn system() -> Self {
         Self {

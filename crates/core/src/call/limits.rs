@@ -130,6 +130,7 @@ mod tests {
             allowed_from: None,
             lineage: Arc::default(),
             client: None,
+            is_operator: false,
         }
     }
 

@@ -101,6 +101,7 @@ fn caller_as(role: Role) -> Caller {
         allowed_from: None,
         lineage: Arc::default(),
         client: None,
+        is_operator: false,
     }
 }
 

@@ -47,6 +47,11 @@ struct Plan {
 }
 
 impl Scanner {
+    /// A scanner without detectors.
+    pub(crate) fn idle() -> Scanner {
+        Plan::default().compile()
+    }
+
     /// Compiles the detectors that the settings leave enabled: those built in and these.
     pub(crate) fn new(settings: &Settings, configured: &[Arc<Detector>]) -> Scanner {
         let mut plan = Plan::default();

@@ -176,6 +176,11 @@ async fn authenticated(
     purpose: Purpose,
     gateway: &Arc<Gateway>,
 ) -> Result<Ctx, Outcome> {
+    if let Some(session) = &exchange.operator {
+        exchange.set_caller(session);
+        let (origin, session) = (Arc::clone(&exchange.origin), Arc::clone(session));
+        return Ok(Ctx { origin, session, attendance: None });
+    }
     let token = match presented(headers) {
         None => PresentedToken::bearer(None),
         Some((TokenScheme::Bearer, text)) => PresentedToken::bearer(Some(text)),

@@ -65,7 +65,7 @@ pub fn health_router(gateway: Arc<Gateway>) -> Router {
 }
 
 /// The router of `rows` and `messages`, which also answers wrong methods of their paths.
-fn routed(
+pub(super) fn routed(
     rows: Vec<Row>,
     messages: &[MessageRoute],
     gateway: &Arc<Gateway>,

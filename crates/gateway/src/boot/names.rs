@@ -1,6 +1,6 @@
 //! Names of orgs and principals in the configuration, looked up in the store.
 
-use portcullis_app::{Shell, ShellError};
+use portcullis_app::{Operator, OperatorError};
 
 use super::{BootError, OfflineNode};
 use crate::config::{Config, NamedOrg, Provider, is_org, is_principal};
@@ -18,7 +18,7 @@ pub(super) async fn identified(config: &Config) -> (Config, Vec<BootError>) {
     }
     match OfflineNode::open(&config).await {
         Ok(node) => {
-            let unknown = identify(&mut config, &node.shell).await;
+            let unknown = identify(&mut config, &node.operator).await;
             node.close().await;
             (config, unknown)
         }
@@ -48,7 +48,7 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
     }
     match OfflineNode::present(&config).await? {
         Some(node) => {
-            let unknown = identify(&mut config, &node.shell).await;
+            let unknown = identify(&mut config, &node.operator).await;
             node.close().await;
             unknown.into_iter().next().map_or(Ok(()), Err)?;
         }
@@ -57,12 +57,12 @@ pub(super) async fn identified_if_known(config: &Config) -> Result<Config, BootE
     Ok(config)
 }
 
-async fn identify(config: &mut Config, shell: &Shell) -> Vec<BootError> {
+async fn identify(config: &mut Config, operator: &Operator) -> Vec<BootError> {
     let mut unknown = Vec::new();
     for NamedOrg { place, org, principals } in config.named_orgs() {
-        let told = |error: ShellError| BootError::Other(format!("{place}: {error}"));
+        let told = |error: OperatorError| BootError::Other(format!("{place}: {error}"));
         if !is_org(org) {
-            match shell.org(org).await {
+            match operator.org(org).await {
                 Ok(found) => *org = found.id.to_string(),
                 Err(error) => {
                     unknown.push(told(error));
@@ -75,7 +75,7 @@ async fn identify(config: &mut Config, shell: &Shell) -> Vec<BootError> {
                 NO_PRINCIPAL.clone_into(principal);
                 continue;
             }
-            match shell.principal_of(Some(org), principal).await {
+            match operator.principal_of(Some(org), principal).await {
                 Ok(found) => *principal = found.id.to_string(),
                 Err(error) => {
                     unknown.push(told(error));

@@ -75,7 +75,7 @@ async fn remembered(
     let mut remembered = BTreeMap::new();
     let Some(node) = OfflineNode::present(config).await? else { return Ok(remembered) };
     for Declared { slug, org, .. } in providers {
-        let tools = node.shell.accepted_tools(*org, slug).await;
+        let tools = node.operator.accepted_tools(*org, slug).await;
         let tools = tools.map_err(|error| BootError::Other(error.to_string()))?;
         if !tools.is_empty() {
             remembered.insert(slug.clone(), tools);

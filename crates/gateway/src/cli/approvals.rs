@@ -1,19 +1,13 @@
 //! `portcullis approval`.
 
 use clap::{Args, Subcommand, ValueEnum};
-use portcullis_core::{
-    approval::{Status, Vote},
-    id::ApprovalId,
-};
-use portcullis_store::Org;
+use portcullis_core::{approval::Vote, id::ApprovalId};
 use serde_json::{Value, json};
 
 use super::{
-    of_org::{OfOrg, values},
+    api::{Api, OfOrg, Shape, text, word},
     output::Failure,
-    remote::{RemoteGateway, body},
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Approvals {
@@ -69,28 +63,42 @@ pub(super) enum NamedStatus {
     Consumed,
 }
 
-impl NamedStatus {
-    const fn status(self) -> Status {
-        match self {
-            Self::Pending => Status::Pending,
-            Self::Approved => Status::Approved,
-            Self::Denied => Status::Denied,
-            Self::Expired => Status::Expired,
-            Self::Consumed => Status::Consumed,
-        }
-    }
-}
+const SHAPE: Shape = Shape {
+    members: &[
+        "id",
+        "status",
+        "requester=/requester/principal_name",
+        "requester_id=/requester/principal_id",
+        "tool=/tool/id",
+        "policy=/policy/id",
+        "approved_by",
+        "digest",
+        "created_at",
+        "expires_at",
+    ],
+    columns: &["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"],
+    add: |members| {
+        let decisions = members.get("decisions").and_then(Value::as_array);
+        let says_yes = |it: &&Value| it.get("decision") == Some(&json!(Vote::Approve));
+        let yes = decisions.map_or(0, |all| all.iter().filter(says_yes).count());
+        let needed = members.get("terms").and_then(|it| it.get("approvals")).cloned();
+        let approved_by = format!("{yes} of {}", needed.unwrap_or_default());
+        members.insert("approved_by".to_owned(), Value::from(approved_by));
+    },
+};
 
 impl Approvals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { status, of } => list(status.map(NamedStatus::status), &of).await,
+            Self::List { status, of } => {
+                let status = status.as_ref().map(word);
+                let only = status.as_deref().map(|status| ("status", status));
+                of.list("/v1/approvals", only.as_slice(), &SHAPE).await
+            }
             Self::Show { approval, of } => {
-                let found = of.act(
-                    async |gateway| gateway.get(&format!("/v1/approvals/{approval}")).await,
-                    async |node, org| Ok(json!(node.shell.approval(org.id, approval).await?)),
-                );
-                of.installation.output().members(&found.await?)
+                let path = format!("/v1/approvals/{approval}");
+                let found = of.ask(async |api: &Api<'_>| api.get(&path).await).await?;
+                of.installation.output().members(&found)
             }
             Self::Approve(decision) => decision.run(Vote::Approve).await,
             Self::Deny(decision) => decision.run(Vote::Deny).await,
@@ -98,49 +106,12 @@ impl Approvals {
     }
 }
 
-async fn list(status: Option<Status>, of: &OfOrg) -> Result<(), Failure> {
-    let only: Vec<_> = status.iter().map(|status| ("status", status.as_str())).collect();
-    let approvals = of.act(
-        async |gateway| gateway.list("/v1/approvals", &only).await,
-        async |node, org| Ok(values(node.shell.approvals(org.id, status).await?)),
-    );
-    let records: Vec<Value> = approvals.await?.iter().map(record).collect();
-    let columns = ["id", "status", "requester", "tool", "policy", "approved_by", "expires_at"];
-    of.installation.output().table(&records, &columns)
-}
-
 impl Decision {
     async fn run(self, vote: Vote) -> Result<(), Failure> {
         let Self { approval, reason, of } = self;
-        let request = body(json!({ "decision": vote, "comment": reason }));
-        let remotely = async |gateway: &RemoteGateway| {
-            gateway.post(&format!("/v1/approvals/{approval}/decision"), &request).await
-        };
-        let here = async |node: &OfflineNode, org: Org| {
-            Ok(json!(node.shell.decide(org.id, approval, vote, reason.as_deref()).await?))
-        };
-        let decided: Value = of.act(remotely, here).await?;
-        let status = decided.get("status").and_then(Value::as_str).unwrap_or_default();
-        of.installation.output().record(&decided, &format!("{approval} is {status}"))
+        let path = format!("/v1/approvals/{approval}/decision");
+        let request = json!({ "decision": vote, "comment": reason });
+        let decide = async |api: &Api<'_>| api.post(&path, request).await;
+        of.show(decide, |it| format!("{approval} is {}", text(it, "status"))).await
     }
-}
-
-/// An approval in a list, of what the API tells of it.
-fn record(approval: &Value) -> Value {
-    let at = |pointer: &str| approval.pointer(pointer).cloned().unwrap_or_default();
-    let decisions = approval.get("decisions").and_then(Value::as_array);
-    let says_yes = |it: &&Value| it.get("decision") == Some(&json!(Vote::Approve));
-    let yes = decisions.map_or(0, |all| all.iter().filter(says_yes).count());
-    json!({
-        "id": at("/id"),
-        "status": at("/status"),
-        "requester": at("/requester/principal_name"),
-        "requester_id": at("/requester/principal_id"),
-        "tool": at("/tool/id"),
-        "policy": at("/policy/id"),
-        "approved_by": format!("{yes} of {}", at("/terms/approvals")),
-        "digest": at("/digest"),
-        "created_at": at("/created_at"),
-        "expires_at": at("/expires_at"),
-    })
 }

@@ -13,14 +13,9 @@ mod verify;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_app::ShellError;
-use portcullis_core::{
-    clock::Timestamp,
-    id::{OrgId, PrincipalId},
-};
+use portcullis_core::{clock::Timestamp, id::PrincipalId};
 
 use super::output::Failure;
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Audit {
@@ -76,18 +71,14 @@ impl Audit {
     }
 }
 
-/// The principal of `org` that is named by its id or its name.
+/// The principal that is named by its id, also one that is gone, or by its name, which `find` looks up.
 async fn actor(
-    node: &OfflineNode,
-    org: OrgId,
     named: Option<&str>,
-) -> Result<Option<PrincipalId>, ShellError> {
+    find: impl AsyncFnOnce(&str) -> Result<PrincipalId, Failure>,
+) -> Result<Option<PrincipalId>, Failure> {
     let Some(named) = named else { return Ok(None) };
-    // An id may be that of a principal that is gone.
-    if let Ok(id) = named.parse() {
-        return Ok(Some(id));
-    }
-    Ok(Some(node.shell.principal_of(Some(&org.to_string()), named).await?.id))
+    let found = if let Ok(id) = named.parse() { id } else { find(named).await? };
+    Ok(Some(found))
 }
 
 /// The bound of a range of moments in RFC 3339, such as `2026-11-20T11:02:15Z`. It is recorded in

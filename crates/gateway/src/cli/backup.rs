@@ -117,7 +117,7 @@ impl Backup {
             let mebibytes = bytes.div_ceil(1 << 20);
             self.installation.output().note(&format!("copying the database, {mebibytes} MiB"));
             let copy = self.folder.join(DATABASE);
-            let copy = async |node: &OfflineNode| copy_database(&node.shell.store, &copy).await;
+            let copy = async |node: &OfflineNode| copy_database(&node.operator.store, &copy).await;
             self.installation.with_offline_node(copy).await?;
         }
         let mut sources = places(&config, self.keys);

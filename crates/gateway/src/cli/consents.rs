@@ -2,15 +2,12 @@
 
 use clap::Subcommand;
 use portcullis_core::id::ConsentId;
-use portcullis_store::Org;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    of_org::{OfOrg, Search, values},
+    api::{Api, OfOrg, Search, Shape, name_person},
     output::Failure,
-    remote::RemoteGateway,
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Consents {
@@ -30,48 +27,39 @@ pub(super) enum Consents {
     },
 }
 
+const SHAPE: Shape = Shape {
+    members: &[],
+    columns: &[
+        "id", "principal_name", "client_name", "client_id", "endpoint", "scope", "renewed_at",
+    ],
+    add: |members| {
+        name_person(members);
+        // The parts of the client as members of their own fit a table.
+        for (part, name) in [("name", "client_name"), ("id", "client_id")] {
+            let value = members.get("client").and_then(|client| client.get(part)).cloned();
+            members.insert(name.to_owned(), json!(value));
+        }
+    },
+};
+
 impl Consents {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { search, of } => {
-                let only = search.parameter();
-                let records = of.named(
-                    "principal_id",
-                    async |gateway| gateway.list("/v1/consents", only.as_slice()).await,
-                    async |node, org| Ok(values(node.shell.consents(org.id, search.text()).await?)),
-                );
-                let mut records = records.await?;
-                records.iter_mut().for_each(name_client);
-                let columns = [
-                    "id", "principal_name", "client_name", "client_id", "endpoint", "scope",
-                    "renewed_at",
-                ];
-                of.installation.output().table(&records, &columns)
+                of.list("/v1/consents", search.parameter().as_slice(), &SHAPE).await
             }
-            Self::Withdraw { consent, of } => withdraw(consent, &of).await,
+            Self::Withdraw { consent, of } => {
+                let withdraw = async |api: &Api<'_>| {
+                    let answer = api.delete(&format!("/v1/consents/{consent}")).await?;
+                    let revoked = answer.get("tokens_revoked");
+                    Ok(json!({"id": consent, "withdrawn": true, "tokens_revoked": revoked}))
+                };
+                let shown = of.show(withdraw, |it| {
+                    let revoked = it.get("tokens_revoked").cloned().unwrap_or_default();
+                    format!("withdrew {consent}, and revoked {revoked} tokens")
+                });
+                shown.await
+            }
         }
     }
-}
-
-/// Adds the parts of the client as members of their own, which fit a table.
-fn name_client(consent: &mut Value) {
-    let [name, id] = ["/client/name", "/client/id"].map(|part| consent.pointer(part).cloned());
-    if let Value::Object(members) = consent {
-        let parts = [("client_name", name), ("client_id", id)];
-        members.extend(parts.map(|(part, value)| (part.to_owned(), json!(value))));
-    }
-}
-
-async fn withdraw(consent: ConsentId, of: &OfOrg) -> Result<(), Failure> {
-    let remotely = async |gateway: &RemoteGateway| {
-        let answer = gateway.delete(&format!("/v1/consents/{consent}")).await?;
-        Ok(answer.get("tokens_revoked").cloned().unwrap_or_default())
-    };
-    let here = async |node: &OfflineNode, org: Org| {
-        Ok(json!(node.shell.withdraw_consent(org.id, consent).await?))
-    };
-    let revoked: Value = of.act(remotely, here).await?;
-    let text = format!("withdrew {consent}, and revoked {revoked} tokens");
-    let record = json!({"id": consent, "withdrawn": true, "tokens_revoked": revoked});
-    of.installation.output().record(&record, &text)
 }

@@ -6,8 +6,9 @@ use clap::Args;
 use portcullis_core::id::OrgId;
 
 use super::{
+    api::Api,
     output::{Failure, Output},
-    remote::{self, GatewayOptions, RemoteGateway},
+    remote::{self, GatewayOptions},
 };
 use crate::{
     boot::{self, OfflineNode},
@@ -15,7 +16,7 @@ use crate::{
 };
 
 /// Options of every command that works on an installation.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub(super) struct Installation {
     /// The configuration file; without it the defaults and PORTCULLIS_… variables count
     #[arg(long, env = "PORTCULLIS_CONFIG", value_name = "FILE")]
@@ -57,12 +58,9 @@ impl Installation {
     }
 
     /// The gateway to work on over its API, if one is named.
-    pub(super) async fn gateway(
-        &self,
-        org: Option<&str>,
-    ) -> Result<Option<RemoteGateway>, Failure> {
+    pub(super) async fn gateway(&self, org: Option<&str>) -> Result<Option<Api<'static>>, Failure> {
         match self.gateway_address() {
-            Some(url) => self.remote.gateway(&url, org).await.map(Some),
+            Some(url) => Ok(Some(Api::Remote(self.remote.gateway(&url, org).await?))),
             None => Ok(None),
         }
     }
@@ -73,7 +71,7 @@ impl Installation {
         if let Ok(id) = named.parse() {
             return Ok(Some(id));
         }
-        self.with_offline_node(async |node| Ok(Some(node.shell.org(named).await?.id))).await
+        self.with_offline_node(async |node| Ok(Some(node.operator.org(named).await?.id))).await
     }
 
     /// Warns of a node that decides by other policies than those of the folder.
@@ -95,7 +93,7 @@ impl Installation {
     /// The store of the installation. Fails if none was configured and none was made: a command in
     /// the wrong folder would make another.
     pub(super) async fn node(&self) -> Result<OfflineNode, Failure> {
-        self.node_of(self.config()?).await
+        self.node_of(&self.config()?).await
     }
 
     /// Acts in the office of the installation, and closes it whatever comes of that.
@@ -109,10 +107,10 @@ impl Installation {
         done
     }
 
-    pub(super) async fn node_of(&self, config: Config) -> Result<OfflineNode, Failure> {
+    pub(super) async fn node_of(&self, config: &Config) -> Result<OfflineNode, Failure> {
         if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
             return Err(config.without_installation().into());
         }
-        Ok(OfflineNode::open(&config).await?)
+        Ok(OfflineNode::open(config).await?)
     }
 }

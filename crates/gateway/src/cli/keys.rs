@@ -76,7 +76,7 @@ fn new(file: Option<PathBuf>, installation: &Installation) -> Result<(), Failure
 async fn list(installation: &Installation) -> Result<(), Failure> {
     let config = installation.config()?;
     let vault = boot::open_vault(&config)?;
-    let count = async |node: &OfflineNode| Ok(node.shell.store.count_secrets().await?);
+    let count = async |node: &OfflineNode| Ok(node.operator.store.count_secrets().await?);
     let counted = installation.with_offline_node(count).await?;
     let sealed = |id: &str| counted.iter().find(|(key, _)| key == id).map_or(0, |(_, n)| *n);
     let mut records: Vec<Value> = vault
@@ -108,7 +108,7 @@ async fn rotate(rewrap_only: bool, installation: &Installation) -> Result<(), Fa
     };
     let vault = boot::open_vault(&config)?;
     let rotate = async |node: &OfflineNode| {
-        Ok(rotate_secrets(&node.shell.store, &vault, &boot::SystemRandom).await?)
+        Ok(rotate_secrets(&node.operator.store, &vault, &boot::SystemRandom).await?)
     };
     let count = installation.with_offline_node(rotate).await?;
     let id = vault.primary();

@@ -1,7 +1,7 @@
 //! `portcullis login-link`.
 
 use clap::Args;
-use portcullis_app::{NewLoginLink, Shell};
+use portcullis_app::{NewLoginLink, Operator};
 use portcullis_store::Principal;
 use serde_json::json;
 
@@ -37,10 +37,10 @@ impl LoginLink {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };
-        let node = self.installation.node_of(config).await?;
+        let node = self.installation.node_of(&config).await?;
         let made = async {
-            let found = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            Ok::<_, Failure>((link(&node.shell, &found, &url).await?, found))
+            let found = node.operator.principal_of(self.org.as_deref(), &self.principal).await?;
+            Ok::<_, Failure>((link(&node.operator, &found, &url).await?, found))
         };
         let made = made.await;
         node.close().await;
@@ -59,10 +59,10 @@ impl LoginLink {
 
 /// Makes a link for the person, and gives its address at the gateway of this `url`.
 pub(super) async fn link(
-    shell: &Shell,
+    operator: &Operator,
     person: &Principal,
     url: &str,
 ) -> Result<(String, NewLoginLink), Failure> {
-    let made = shell.login_link(person).await?;
+    let made = operator.login_link(person).await?;
     Ok((format!("{url}/login/link?code={}", made.secret.expose()), made))
 }

@@ -29,7 +29,7 @@ impl Migrate {
 
     /// Opening a database brings its schema up to date.
     async fn bring_up_to_date(&self) -> Result<(), Failure> {
-        let durability = async |node: &OfflineNode| Ok(node.shell.store.durability().await?);
+        let durability = async |node: &OfflineNode| Ok(node.operator.store.durability().await?);
         let engine = self.installation.with_offline_node(durability).await?.engine;
         let shown = json!({ "engine": engine });
         self.installation.output().record(&shown, "the schema of the database is up to date")

@@ -8,10 +8,9 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
+    api::{OfOrg, Shape},
     installation::Installation,
-    of_org::OfOrg,
     output::Failure,
-    remote::{RemoteGateway, org_record},
 };
 use crate::boot::OfflineNode;
 
@@ -100,16 +99,30 @@ impl PlanArgs {
     }
 }
 
+/// The org of a token, with what it used of its limits.
+const SHAPE: Shape = Shape {
+    members: &[
+        "id",
+        "name",
+        "plan",
+        "requests_per_minute=/limits/requests_per_minute",
+        "invocations_per_minute=/limits/invocations_per_minute",
+        "created_at",
+        "disabled_at",
+        "used",
+    ],
+    columns: &[],
+    add: |_| (),
+};
+
 async fn show(of: &OfOrg) -> Result<(), Failure> {
-    let remotely = async |gateway: &RemoteGateway| {
-        let answer = gateway.get("/v1/org").await?;
-        let mut shown = org_record(&answer);
-        if let (Value::Object(members), Some(used)) = (&mut shown, answer.get("used")) {
-            members.insert("used".to_owned(), used.clone());
-        }
-        Ok(shown)
+    let named = of.org.as_deref();
+    let shown = if let Some(api) = of.installation.gateway(named).await? {
+        api.record(api.get("/v1/org").await?, &SHAPE).await?
+    } else {
+        let find = async |node: &OfflineNode| Ok(node.operator.org_or_only(named).await?);
+        record(&of.installation.with_offline_node(find).await?)
     };
-    let shown = of.act(remotely, async |_, org| Ok(record(&org))).await?;
     of.installation.output().members(&shown)
 }
 
@@ -119,13 +132,13 @@ impl Orgs {
             Self::Create { name, plan, installation } => {
                 let plan = plan.plan()?;
                 let create =
-                    async |node: &OfflineNode| Ok(node.shell.create_org(&name, plan).await?);
+                    async |node: &OfflineNode| Ok(node.operator.create_org(&name, plan).await?);
                 let org = installation.with_offline_node(create).await?;
                 let text = format!("made the org {} ({name}, plan {})", org.id, org.plan.name());
                 installation.output().record(&record(&org), &text)
             }
             Self::List { installation } => {
-                let list = async |node: &OfflineNode| Ok(node.shell.orgs().await?);
+                let list = async |node: &OfflineNode| Ok(node.operator.orgs().await?);
                 let orgs = installation.with_offline_node(list).await?;
                 let records: Vec<Value> = orgs.iter().map(record).collect();
                 let columns = [
@@ -139,15 +152,16 @@ impl Orgs {
                 show(&of).await
             }
             Self::Disable { org, installation } => {
-                let disable =
-                    async |node: &OfflineNode, org: &Org| Ok(node.shell.disable_org(org).await?);
+                let disable = async |node: &OfflineNode, org: &Org| {
+                    Ok(node.operator.disable_org(org).await?)
+                };
                 let org = change(&org, &installation, disable).await?;
                 let text = format!("disabled {}: none of its tokens is accepted", org.id);
                 installation.output().record(&record(&org), &text)
             }
             Self::Enable { org, installation } => {
                 let enable =
-                    async |node: &OfflineNode, org: &Org| Ok(node.shell.enable_org(org).await?);
+                    async |node: &OfflineNode, org: &Org| Ok(node.operator.enable_org(org).await?);
                 let org = change(&org, &installation, enable).await?;
                 let text = format!("enabled {}: its tokens are accepted again", org.id);
                 installation.output().record(&record(&org), &text)
@@ -155,7 +169,7 @@ impl Orgs {
             Self::SetPlan { org, plan, installation } => {
                 let plan = plan.plan()?;
                 let set_plan = async |node: &OfflineNode, org: &Org| {
-                    Ok(node.shell.set_plan(org, plan).await?)
+                    Ok(node.operator.set_plan(org, plan).await?)
                 };
                 let org = change(&org, &installation, set_plan).await?;
                 let text = format!("{} has the plan {} now", org.id, plan.name());
@@ -172,9 +186,9 @@ async fn change(
     change: impl AsyncFnOnce(&OfflineNode, &Org) -> Result<(), Failure>,
 ) -> Result<Org, Failure> {
     let changed = async |node: &OfflineNode| {
-        let org = node.shell.org(org).await?;
+        let org = node.operator.org(org).await?;
         change(node, &org).await?;
-        Ok(node.shell.org(&org.id.to_string()).await?)
+        Ok(node.operator.org(&org.id.to_string()).await?)
     };
     installation.with_offline_node(changed).await
 }

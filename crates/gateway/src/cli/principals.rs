@@ -2,24 +2,19 @@
 
 mod keys;
 
-use std::collections::BTreeSet;
-
+use axum::http::Method;
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use portcullis_app::{NewPrincipal, PrincipalPatch, Shell};
 use portcullis_core::{
     id::{PrincipalId, PrincipalKind},
-    principal::{Role, ScopeSet},
+    principal::ScopeSet,
 };
-use portcullis_store::{Org, Principal};
 use serde_json::{Value, json};
 
 use super::{
+    api::{Api, OfOrg, Orgs, Search, Shape, text, word},
     installation::Installation,
-    of_org::{OfOrg, Search},
     output::Failure,
-    remote::{RemoteGateway, body, principal_of},
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Principals {
@@ -27,9 +22,6 @@ pub(super) enum Principals {
     Create {
         /// Its name, for people; it is recorded in every event
         name: String,
-        /// Id or name of the org; not needed where there is only one
-        #[arg(long)]
-        org: Option<String>,
         /// A person, or a program
         #[arg(long = "type", value_enum, default_value_t = Kind::User)]
         kind: Kind,
@@ -40,7 +32,7 @@ pub(super) enum Principals {
         #[arg(long, value_name = "SCOPES", value_parser = crate::cli::remote::scopes)]
         scopes: Option<ScopeSet>,
         #[command(flatten)]
-        installation: Installation,
+        of: OfOrg,
     },
     /// Give a principal another role, or a service account other scopes; running nodes follow
     /// within 5 seconds
@@ -117,157 +109,122 @@ pub(super) enum RoleName {
     Admin,
 }
 
-fn role(kind: Kind, role: RoleName, scopes: Option<ScopeSet>) -> Result<Role, Failure> {
-    match (kind, role, scopes) {
-        (Kind::Service, _, Some(scopes)) => Ok(Role::Service(scopes)),
-        (Kind::Service, _, None) => {
+/// Role or scopes of a principal as the API takes them.
+fn role(kind: PrincipalKind, role: RoleName, scopes: Option<ScopeSet>) -> Result<Value, Failure> {
+    match (kind, scopes) {
+        (PrincipalKind::Service, Some(scopes)) => Ok(json!({ "scopes": scopes })),
+        (PrincipalKind::Service, None) => {
             Err("a service account needs `--scopes`: it may do what is listed, nothing else".into())
         }
-        (Kind::User, _, Some(_)) => Err("a user has a `--role`, no scopes of its own".into()),
-        (Kind::User, RoleName::Member, None) => Ok(Role::Member),
-        (Kind::User, RoleName::Auditor, None) => Ok(Role::Auditor),
-        (Kind::User, RoleName::Admin, None) => Ok(Role::Admin),
+        (PrincipalKind::User, Some(_)) => Err("a user has a `--role`, no scopes of its own".into()),
+        (PrincipalKind::User, None) => Ok(json!({ "role": word(&role) })),
     }
 }
 
-/// The role after a change: nothing is taken for granted, for a default would take rights away.
+/// The same for a change: nothing is taken for granted, for a default would take rights away.
 fn changed_role(
     kind: PrincipalKind,
     named: Option<RoleName>,
     scopes: Option<ScopeSet>,
-) -> Result<Role, Failure> {
-    match (kind, named, scopes) {
-        (PrincipalKind::User, Some(named), scopes) => role(Kind::User, named, scopes),
-        (PrincipalKind::User, None, _) => Err("say which `--role` the user has from now on".into()),
-        (PrincipalKind::Service, None, scopes) => role(Kind::Service, RoleName::Member, scopes),
-        (PrincipalKind::Service, Some(_), _) => {
+) -> Result<Value, Failure> {
+    match (kind, named) {
+        (PrincipalKind::User, Some(named)) => role(kind, named, scopes),
+        (PrincipalKind::User, None) => Err("say which `--role` the user has from now on".into()),
+        (PrincipalKind::Service, None) => role(kind, RoleName::Member, scopes),
+        (PrincipalKind::Service, Some(_)) => {
             Err("a service account has `--scopes`, no role of its own".into())
         }
     }
 }
 
+const SHAPE: Shape = Shape {
+    members: &["id", "org_id", "name", "role", "scopes", "groups", "created_at", "disabled_at"],
+    columns: &["id", "name", "role", "scopes", "groups", "disabled_at"],
+    add: |_| (),
+};
+
 impl Principals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Create { name, org, kind, role: named, scopes, installation } => {
-                let role = role(kind, named, scopes)?;
+            Self::Create { name, kind, role: named, scopes, of } => {
+                let word = word(&kind);
                 let kind = match kind {
                     Kind::User => PrincipalKind::User,
                     Kind::Service => PrincipalKind::Service,
                 };
-                let groups = BTreeSet::new();
-                let new = NewPrincipal { name: name.clone(), kind, role, groups };
-                let of = OfOrg { org, installation };
-                let principal = create(new, &of).await?;
-                let text = format!("made {} ({name}, role {})", principal.id, role.name());
-                of.installation.output().record(&record(&principal), &text)
+                let role = role(kind, named, scopes)?;
+                let asked = json!({
+                    "name": name, "kind": word, "role": role.get("role"), "scopes": role.get("scopes"),
+                });
+                let create = async |api: &Api<'_>| {
+                    api.record(api.post("/v1/principals", asked).await?, &SHAPE).await
+                };
+                let told = |it: &Value| {
+                    format!("made {} ({name}, role {})", text(it, "id"), text(it, "role"))
+                };
+                of.show(create, told).await
             }
             Self::SetRole { whom, role: named, scopes } => {
-                let patch = |id: PrincipalId| {
-                    let role = Some(changed_role(id.kind(), named, scopes)?);
-                    Ok(PrincipalPatch { role, ..PrincipalPatch::default() })
+                let patch = |id: PrincipalId| changed_role(id.kind(), named, scopes);
+                let told = |it: &Value| {
+                    let [id, role, scopes] = ["id", "role", "scopes"].map(|name| text(it, name));
+                    format!("{id} has the role {role} now: {scopes}")
                 };
-                let text = |Principal { id, role, .. }: &Principal| {
-                    format!("{id} has the role {} now: {}", role.name(), role.scopes())
-                };
-                whom.change(patch, text).await
+                whom.change(patch, told).await
             }
             Self::SetGroups { whom, groups, none: _ } => {
-                let groups = Some(groups.into_iter().collect());
-                let patch = PrincipalPatch { groups, ..PrincipalPatch::default() };
-                whom.change(|_| Ok(patch), in_groups).await
+                whom.change(|_| Ok(json!({ "groups": groups })), in_groups).await
             }
             Self::Disable { whom } => {
-                let patch = PrincipalPatch { disabled: Some(true), ..PrincipalPatch::default() };
-                let text =
-                    |it: &Principal| format!("disabled {}: none of its tokens is accepted", it.id);
-                whom.change(|_| Ok(patch), text).await
+                let told = |it: &Value| {
+                    format!("disabled {}: none of its tokens is accepted", text(it, "id"))
+                };
+                whom.change(|_| Ok(json!({ "disabled": true })), told).await
             }
             Self::Enable { whom } => {
-                let patch = PrincipalPatch { disabled: Some(false), ..PrincipalPatch::default() };
-                let text =
-                    |it: &Principal| format!("enabled {}: its tokens are accepted again", it.id);
-                whom.change(|_| Ok(patch), text).await
+                let told = |it: &Value| {
+                    format!("enabled {}: its tokens are accepted again", text(it, "id"))
+                };
+                whom.change(|_| Ok(json!({ "disabled": false })), told).await
             }
             Self::Key(keys) => keys.run().await,
-            Self::List { search, of } => list(&search, &of).await,
+            Self::List { search, of } => {
+                of.list("/v1/principals", search.parameter().as_slice(), &SHAPE).await
+            }
         }
     }
 }
 
-async fn create(new: NewPrincipal, of: &OfOrg) -> Result<Principal, Failure> {
-    if let Some(gateway) = of.gateway().await? {
-        let (role, scopes) = role_members(new.role);
-        let kind = new.kind.as_str();
-        let request = json!({ "name": new.name, "kind": kind, "role": role, "scopes": scopes });
-        let made = gateway.post("/v1/principals", &body(request)).await?;
-        return principal_of(&made, gateway.org_id().await?);
-    }
-    of.here(async |node, org| Ok(node.shell.create_principal(org.id, new).await?)).await
-}
-
-/// A role as the API takes it: the role of a user, or the scopes of a service account.
-fn role_members(role: Role) -> (Option<&'static str>, Option<ScopeSet>) {
-    match role {
-        Role::Member | Role::Auditor | Role::Admin => (Some(role.name()), None),
-        Role::Service(scopes) => (None, Some(scopes)),
-    }
-}
-
-/// A change as the API takes it (RFC 7396).
-fn patch_body(patch: PrincipalPatch) -> Value {
-    let (role, scopes) = patch.role.map(role_members).unwrap_or_default();
-    let PrincipalPatch { groups, disabled, .. } = patch;
-    body(json!({ "role": role, "scopes": scopes, "groups": groups, "disabled": disabled }))
-}
-
-async fn list(search: &Search, of: &OfOrg) -> Result<(), Failure> {
-    let remotely = async |gateway: &RemoteGateway| {
-        let org = gateway.org_id().await?;
-        let answer = gateway.list("/v1/principals", search.parameter().as_slice()).await?;
-        answer.iter().map(|answer| principal_of(answer, org)).collect::<Result<Vec<_>, _>>()
-    };
-    let here = async |node: &OfflineNode, org: Org| {
-        Ok(node.shell.principals(org.id, search.text()).await?)
-    };
-    let records: Vec<Value> = of.act(remotely, here).await?.iter().map(record).collect();
-    let columns = ["id", "name", "role", "scopes", "groups", "disabled_at"];
-    of.installation.output().table(&records, &columns)
-}
-
 impl Whom {
-    /// Does something with the principal in the shell.
-    async fn with<T>(
+    /// Asks the API about the principal.
+    async fn ask<T>(
         &self,
-        act: impl AsyncFnOnce(&Shell, PrincipalId) -> Result<T, Failure>,
+        act: impl AsyncFnOnce(&Api<'_>, PrincipalId) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let act = async |node: &OfflineNode| {
-            let found = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            act(&node.shell, found.id).await
-        };
-        self.installation.with_offline_node(act).await
+        let act = async |api: &Api<'_>| act(api, api.principal(&self.principal).await?).await;
+        self.installation.ask(Orgs::Any(self.org.as_deref()), act).await
     }
 
     /// Makes the change to the principal, and tells of it.
     async fn change(
         self,
-        patch: impl FnOnce(PrincipalId) -> Result<PrincipalPatch, Failure>,
-        text: impl FnOnce(&Principal) -> String,
+        patch: impl FnOnce(PrincipalId) -> Result<Value, Failure>,
+        told: impl FnOnce(&Value) -> String,
     ) -> Result<(), Failure> {
-        let changed = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
-            let id = gateway.principal(&self.principal).await?.id;
-            gateway.change_principal(id, &patch_body(patch(id)?)).await?
-        } else {
-            let change =
-                async |shell: &Shell, id| Ok(shell.change_principal(id, patch(id)?).await?);
-            self.with(change).await?
+        let send = async |api: &Api<'_>, id| {
+            let place = format!("/v1/principals/{id}");
+            let answer = api.send(Method::PATCH, &place, Some(&patch(id)?)).await?;
+            api.record(answer, &SHAPE).await
         };
-        self.installation.output().record(&record(&changed), &text(&changed))
+        let changed = self.ask(send).await?;
+        self.installation.output().record(&changed, &told(&changed))
     }
 }
 
-fn in_groups(Principal { id, groups, .. }: &Principal) -> String {
-    let names: Vec<&str> = groups.iter().map(String::as_str).collect();
+fn in_groups(changed: &Value) -> String {
+    let id = text(changed, "id");
+    let names = changed.get("groups").and_then(Value::as_array).into_iter().flatten();
+    let names: Vec<&str> = names.filter_map(Value::as_str).collect();
     if names.is_empty() {
         format!("{id} is in no group but those that its logins name")
     } else {
@@ -276,17 +233,4 @@ fn in_groups(Principal { id, groups, .. }: &Principal) -> String {
             names.join(", ")
         )
     }
-}
-
-fn record(principal: &Principal) -> Value {
-    json!({
-        "id": principal.id,
-        "org_id": principal.org_id,
-        "name": principal.name,
-        "role": principal.role.name(),
-        "scopes": principal.role.scopes(),
-        "groups": principal.groups,
-        "created_at": principal.created_at,
-        "disabled_at": principal.disabled_at,
-    })
 }

@@ -7,10 +7,10 @@ use portcullis_app::{Awaited, Fallback, ProviderState};
 use serde_json::{Value, json};
 
 use super::{
+    api::Api,
     client_config,
     installation::Installation,
     output::{Failure, Output},
-    remote::RemoteGateway,
 };
 use crate::{
     boot::{Mode, Node},
@@ -101,7 +101,7 @@ impl List {
 }
 
 /// Connections that the gateway shows to the token, and the providers without a connection.
-async fn listed_there(gateway: &RemoteGateway) -> Result<Vec<Value>, Failure> {
+async fn listed_there(gateway: &Api<'_>) -> Result<Vec<Value>, Failure> {
     let connections = gateway.list("/v1/providers", &[]).await?;
     let waiting = gateway.list("/v1/providers/waiting", &[]).await?;
     let connections = connections.iter().map(|it| {

@@ -1,21 +1,22 @@
 //! `portcullis quickstart`: a real gateway from nothing, and three calls that show what it does.
 
 use std::{
-    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use portcullis_app::{Fallback, NewPrincipal, Shell, TokenRequest};
+use portcullis_app::Fallback;
 use portcullis_core::{
-    id::PrincipalKind,
-    principal::{Plan, Role, Scope, ScopeSet},
+    id::PrincipalId,
+    principal::{Plan, Scope, ScopeSet},
     secret::Secret,
 };
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{
+    api::{Api, Orgs, ask_operator, text},
     login_link,
     output::{Failure, Output},
     quickstart_tour::{self, Ways},
@@ -128,41 +129,45 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
     }
     let office = OfflineNode::open(config).await?;
     let made = async {
-        let org = office.shell.org(ORG).await?;
-        let known =
-            office.shell.principals(org.id, None).await?.into_iter().find(|it| it.name == PERSON);
-        let person = if let Some(person) = known {
-            person
-        } else {
-            let new = NewPrincipal {
-                name: PERSON.to_owned(),
-                kind: PrincipalKind::User,
-                role: Role::Admin,
-                groups: BTreeSet::new(),
-            };
-            office.shell.create_principal(org.id, new).await?
-        };
-        login_link::link(&office.shell, &person, url).await
+        let role = json!({ "name": PERSON, "kind": "user", "role": "admin" });
+        ensure(config, &office, PERSON, role).await?;
+        let person = office.operator.principal_of(Some(ORG), PERSON).await?;
+        login_link::link(&office.operator, &person, url).await
     };
     let made = made.await;
     office.close().await;
     Ok(Some(made?.0))
 }
 
+/// Makes the principal of this name if it is not there, and gives its id.
+async fn ensure(
+    config: &Config,
+    office: &OfflineNode,
+    name: &str,
+    new: Value,
+) -> Result<PrincipalId, Failure> {
+    let find = async |api: &Api<'_>| {
+        if let Ok(id) = api.principal(name).await {
+            return Ok(id);
+        }
+        api.post("/v1/principals", new).await?;
+        api.principal(name).await
+    };
+    ask_operator(config, office, Orgs::One(Some(ORG)), find).await
+}
+
 /// A new token for the quickstart's service account; org and account are made on the first run.
 async fn agent_token(config: &Config) -> Result<Secret, Failure> {
     let office = OfflineNode::open(config).await?;
-    let made = mint(&office.shell).await;
+    let made = mint(config, &office).await;
     office.close().await;
     made
 }
 
-async fn mint(shell: &Shell) -> Result<Secret, Failure> {
-    let org = match shell.org(ORG).await {
-        Ok(org) => org,
-        Err(_) => shell.create_org(ORG, Plan::Pro).await?,
-    };
-    let known = shell.principals(org.id, None).await?.into_iter().find(|who| who.name == AGENT);
+async fn mint(config: &Config, office: &OfflineNode) -> Result<Secret, Failure> {
+    if office.operator.org(ORG).await.is_err() {
+        office.operator.create_org(ORG, Plan::Pro).await?;
+    }
     let scopes: ScopeSet = [
         Scope::McpsRead,
         Scope::McpsInvoke,
@@ -172,26 +177,12 @@ async fn mint(shell: &Shell) -> Result<Secret, Failure> {
     ]
     .into_iter()
     .collect();
-    let agent = if let Some(agent) = known {
-        agent
-    } else {
-        let role = Role::Service(scopes);
-        let new = NewPrincipal {
-            name: AGENT.to_owned(),
-            kind: PrincipalKind::Service,
-            role,
-            groups: BTreeSet::new(),
-        };
-        shell.create_principal(org.id, new).await?
-    };
-    let request = TokenRequest {
-        principal: agent.id,
-        scopes: None,
-        lifetime_seconds: Some(24 * 60 * 60),
-        label: Some("quickstart".to_owned()),
-        allowed_from: None,
-        exchange_only: false,
-        dpop_jkt: None,
-    };
-    Ok(shell.create_token(request).await?.token.secret().clone())
+    let account = json!({ "name": AGENT, "kind": "service", "scopes": scopes });
+    let agent = ensure(config, office, AGENT, account).await?;
+    let asked = json!({
+        "principal_id": agent, "expires_in": 24 * 60 * 60, "label": "quickstart",
+    });
+    let create = async |api: &Api<'_>| api.post("/v1/tokens", asked).await;
+    let token = ask_operator(config, office, Orgs::One(Some(ORG)), create).await?;
+    Ok(Secret::new(text(&token, "token").to_owned()))
 }

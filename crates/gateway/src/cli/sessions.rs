@@ -1,18 +1,14 @@
 //! `portcullis session`.
 
 use clap::Subcommand;
-use portcullis_app::SessionView;
 use portcullis_core::id::SessionId;
-use portcullis_store::Org;
 use serde_json::json;
 
 use super::{
+    api::{Api, OfOrg, Orgs, Search, Shape, name_person},
     installation::Installation,
-    of_org::{OfOrg, Search, values},
     output::Failure,
-    remote::RemoteGateway,
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Sessions {
@@ -35,46 +31,35 @@ pub(super) enum Sessions {
     },
 }
 
+const SHAPE: Shape = Shape {
+    members: &[],
+    columns: &["id", "principal_name", "method", "created_at", "last_seen_at", "ends_at"],
+    add: name_person,
+};
+
 impl Sessions {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { principal, search, of } => list(principal.as_deref(), &search, &of).await,
-            Self::End { session, installation } => end(session, &installation).await,
+            Self::List { principal, search, of } => {
+                let list = async |api: &Api<'_>| {
+                    let principal = match principal {
+                        Some(named) => Some(api.principal(&named).await?.to_string()),
+                        None => None,
+                    };
+                    let principal = principal.iter().map(|id| ("principal", id.as_str()));
+                    let only: Vec<_> = principal.chain(search.parameter()).collect();
+                    api.records(api.list("/v1/sessions", &only).await?, &SHAPE).await
+                };
+                let sessions = of.ask(list).await?;
+                of.installation.output().table(&sessions, SHAPE.columns)
+            }
+            Self::End { session, installation } => {
+                let path = format!("/v1/sessions/{session}");
+                let end = async |api: &Api<'_>| api.delete(&path).await;
+                installation.ask(Orgs::Any(None), end).await?;
+                let text = format!("ended {session}: its browser is signed out");
+                installation.output().record(&json!({ "id": session, "ended": true }), &text)
+            }
         }
     }
-}
-
-async fn list(principal: Option<&str>, search: &Search, of: &OfOrg) -> Result<(), Failure> {
-    let remotely = async |gateway: &RemoteGateway| {
-        let principal = match principal {
-            Some(named) => Some(gateway.principal(named).await?.id.to_string()),
-            None => None,
-        };
-        let principal = principal.iter().map(|id| ("principal", id.as_str()));
-        let only: Vec<_> = principal.chain(search.parameter()).collect();
-        gateway.list("/v1/sessions", &only).await
-    };
-    let here = async |node: &OfflineNode, org: Org| {
-        let named = org.id.to_string();
-        let principal = match principal {
-            Some(who) => Some(node.shell.principal_of(Some(&named), who).await?.id),
-            None => None,
-        };
-        let sessions = node.shell.sessions(org.id, principal, search.text()).await?;
-        Ok(values(sessions.into_iter().map(SessionView::from)))
-    };
-    let columns = ["id", "principal_name", "method", "created_at", "last_seen_at", "ends_at"];
-    let records = of.named("principal_id", remotely, here).await?;
-    of.installation.output().table(&records, &columns)
-}
-
-async fn end(session: SessionId, installation: &Installation) -> Result<(), Failure> {
-    if let Some(gateway) = installation.gateway(None).await? {
-        gateway.delete(&format!("/v1/sessions/{session}")).await?;
-    } else {
-        let end = async |node: &OfflineNode| Ok(node.shell.end_session(session).await?);
-        installation.with_offline_node(end).await?;
-    }
-    let text = format!("ended {session}: its browser is signed out");
-    installation.output().record(&json!({ "id": session, "ended": true }), &text)
 }

@@ -6,22 +6,17 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use portcullis_app::{Inspected, TokenRequest};
+use portcullis_app::Inspected;
 use portcullis_core::{
-    id::{OrgId, TokenId},
-    principal::ScopeSet,
-    secret::Secret,
-    token::CidrList,
-    trust::PublicKey,
+    id::TokenId, principal::ScopeSet, secret::Secret, token::CidrList, trust::PublicKey,
 };
-use portcullis_store::{Org, TokenRecord};
+use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
 use super::{
+    api::{Api, OfOrg, Orgs, Search, Shape, text},
     installation::Installation,
-    of_org::{OfOrg, Search},
     output::{Failure, Output},
-    remote::{RemoteGateway, body},
 };
 use crate::{boot::OfflineNode, config::seconds};
 
@@ -89,24 +84,14 @@ impl Tokens {
         match self {
             Self::Create(create) => create.run().await,
             Self::List { search, of } => {
-                let records = list(&search, &of).await?;
-                let columns = [
-                    "id", "principal_name", "scopes", "label", "expires_at", "revoked_at",
-                    "last_used_at",
-                ];
-                of.installation.output().table(&records, &columns)
+                of.list("/v1/tokens", search.parameter().as_slice(), &SHAPE).await
             }
             Self::Inspect { token, installation } => inspect(&token, &installation).await,
             Self::Revoke { token_id, installation } => {
-                let others = if let Some(gateway) = installation.gateway(None).await? {
-                    let path = format!("/v1/tokens/{token_id}");
-                    let answer = gateway.delete(&path).await?;
-                    answer.get("descendants_revoked").cloned().unwrap_or_default()
-                } else {
-                    let revoke =
-                        async |node: &OfflineNode| Ok(node.shell.revoke_token(token_id).await?);
-                    json!(installation.with_offline_node(revoke).await?)
-                };
+                let path = format!("/v1/tokens/{token_id}");
+                let revoke = async |api: &Api<'_>| api.delete(&path).await;
+                let answer = installation.ask(Orgs::Any(None), revoke).await?;
+                let others = answer.get("descendants_revoked").cloned().unwrap_or_default();
                 let shown = json!({ "revoked": token_id, "descendants_revoked": others });
                 let text = format!("revoked {token_id} and {others} tokens that descend from it");
                 installation.output().record(&shown, &text)
@@ -115,62 +100,59 @@ impl Tokens {
     }
 }
 
+/// A token as the API tells of it; `principal` is its principal's id.
+const SHAPE: Shape = Shape {
+    members: &[
+        "id", "org_id", "kind", "principal=/principal_id", "principal_name", "via", "method",
+        "parent_id", "scopes", "label", "issued_at", "expires_at", "revoked_at", "last_used_at",
+        "exchange_only", "dpop_jkt", "allowed_from",
+    ],
+    columns: &[
+        "id", "principal_name", "scopes", "label", "expires_at", "revoked_at", "last_used_at",
+    ],
+    add: |members| {
+        if let Some(networks) = members.get("allowed_from").and_then(Value::as_array) {
+            let networks: Vec<&str> = networks.iter().filter_map(Value::as_str).collect();
+            let networks = Value::from(networks.join(","));
+            members.insert("allowed_from".to_owned(), networks);
+        }
+    },
+};
+
 impl Create {
     async fn run(self) -> Result<(), Failure> {
-        if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
-            return self.create_at(&gateway).await;
-        }
-        let create = async |node: &OfflineNode| {
-            let principal = node.shell.principal_of(self.org.as_deref(), &self.principal).await?;
-            let request = TokenRequest {
-                principal: principal.id,
-                scopes: self.scopes,
-                lifetime_seconds: self.expires_in,
-                label: self.label,
-                allowed_from: self.allowed_from,
-                exchange_only: self.exchange_only,
-                dpop_jkt: self.dpop_key.map(|key| key.name()),
-            };
-            Ok(node.shell.create_token(request).await?)
-        };
-        let made = self.installation.with_offline_node(create).await?;
-        let output = self.installation.output();
-        tell_scopes(output, &made.record.scopes.to_string());
-        if !made.unnamed.is_empty() {
-            output.note(&format!("only if named in `--scopes`: {}", made.unnamed));
-        }
-        let mut shown = record(&made.record);
-        let text = made.token.secret().expose();
-        if let Value::Object(members) = &mut shown {
-            members.insert("token".to_owned(), Value::from(text));
-        }
-        output.record(&shown, text)
-    }
-
-    /// The same over the API, which makes tokens for service accounts only.
-    async fn create_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
-        let principal = gateway.principal(&self.principal).await?;
         let networks = self.allowed_from.as_ref().map(ToString::to_string);
         let networks: Option<Vec<&str>> = networks.as_deref().map(|list| list.split(',').collect());
-        let asked = json!({
-            "principal_id": principal.id,
-            "scopes": self.scopes,
-            "expires_in": self.expires_in,
-            "label": self.label,
-            "allowed_from": networks,
-            "exchange_only": self.exchange_only.then_some(true),
-        });
-        let answer = gateway.post("/v1/tokens", &body(asked)).await?;
-        let mut shown = record_of_answer(&answer, principal.org_id);
-        let token = answer.get("token").cloned().unwrap_or_default();
+        let create = async |api: &Api<'_>| {
+            let principal = api.principal(&self.principal).await?;
+            let allowed = api.get(&format!("/v1/principals/{principal}")).await?;
+            let asked = json!({
+                "principal_id": principal,
+                "scopes": self.scopes,
+                "expires_in": self.expires_in,
+                "label": self.label,
+                "allowed_from": networks,
+                "exchange_only": self.exchange_only.then_some(true),
+                "dpop_jkt": self.dpop_key.map(|key| key.name()),
+            });
+            let answer = api.post("/v1/tokens", asked).await?;
+            let token = answer.get("token").cloned();
+            let mut made = api.record(answer, &SHAPE).await?;
+            if let Value::Object(members) = &mut made {
+                members.extend(token.map(|token| ("token".to_owned(), token)));
+            }
+            Ok((made, allowed))
+        };
+        let (made, allowed) = self.installation.ask(Orgs::Any(self.org.as_deref()), create).await?;
+        let scopes = text(&made, "scopes");
         let output = self.installation.output();
-        let scopes = answer.get("scopes").and_then(Value::as_str).unwrap_or_default();
         tell_scopes(output, scopes);
-        let text = token.as_str().unwrap_or_default().to_owned();
-        if let Value::Object(members) = &mut shown {
-            members.insert("token".to_owned(), token);
+        let unnamed = text(&allowed, "scopes").parse().unwrap_or(ScopeSet::EMPTY);
+        let unnamed = unnamed.difference(scopes.parse().unwrap_or(ScopeSet::ALL));
+        if self.scopes.is_none() && !unnamed.is_empty() {
+            output.note(&format!("only if named in `--scopes`: {unnamed}"));
         }
-        output.record(&shown, &text)
+        output.record(&made, text(&made, "token"))
     }
 }
 
@@ -182,51 +164,10 @@ fn tell_scopes(output: Output, scopes: &str) {
     }
 }
 
-async fn list(search: &Search, of: &OfOrg) -> Result<Vec<Value>, Failure> {
-    let remotely = async |gateway: &RemoteGateway| {
-        let org = gateway.org_id().await?;
-        let all = gateway.list("/v1/tokens", search.parameter().as_slice()).await?;
-        Ok(all.iter().map(|answer| record_of_answer(answer, org)).collect())
-    };
-    let here = async |node: &OfflineNode, org: Org| {
-        Ok(node.shell.tokens(org.id, search.text()).await?.iter().map(record).collect())
-    };
-    of.named("principal", remotely, here).await
-}
-
-/// The record of a token that the API tells of; it keeps lineage and grant to itself.
-fn record_of_answer(answer: &Value, org: OrgId) -> Value {
-    let at = |name: &str| answer.get(name).cloned().unwrap_or_default();
-    let networks = answer.get("allowed_from").and_then(Value::as_array);
-    let networks = networks.map(|all| {
-        let all: Vec<&str> = all.iter().filter_map(Value::as_str).collect();
-        all.join(",")
-    });
-    json!({
-        "id": at("id"),
-        "org_id": org,
-        "kind": at("kind"),
-        "principal": at("principal_id"),
-        "via": at("via"),
-        "lineage": null,
-        "method": at("method"),
-        "parent_id": at("parent_id"),
-        "grant_id": null,
-        "scopes": at("scopes"),
-        "label": at("label"),
-        "issued_at": at("issued_at"),
-        "expires_at": at("expires_at"),
-        "revoked_at": at("revoked_at"),
-        "last_used_at": at("last_used_at"),
-        "exchange_only": at("exchange_only"),
-        "allowed_from": networks,
-    })
-}
-
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
     let inspect = async |node: &OfflineNode| {
         let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
-        Ok(node.shell.inspect_token(token.expose()).await?)
+        Ok(node.operator.inspect_token(token.expose()).await?)
     };
     let Inspected { record: token, principal, scopes, state } =
         installation.with_offline_node(inspect).await?;

@@ -1,17 +1,14 @@
 //! `portcullis tool`.
 
-mod elsewhere;
+mod waiting;
 
 use clap::{Args, Subcommand};
-use portcullis_app::Waiting;
-use portcullis_core::{
-    id::OrgId,
-    tool::{Difference, ToolDefinition},
-};
+use portcullis_core::tool::{Difference, ToolDefinition};
 use portcullis_store::{Pin, Surplus};
 use serde_json::{Value, json};
 
 use super::{
+    api::{Api, Orgs, text},
     installation::Installation,
     output::{Failure, visible},
 };
@@ -75,8 +72,8 @@ impl Tools {
             Self::List { provider, waiting, installation } => {
                 let provider = provider.as_deref();
                 let records = match installation.gateway(None).await? {
-                    Some(gateway) if waiting => {
-                        let all = elsewhere::waiting(&gateway, provider).await?;
+                    Some(api) if waiting => {
+                        let all = waiting::tools(&api, provider).await?;
                         all.into_iter().map(|(record, _)| record).collect()
                     }
                     Some(_) => {
@@ -90,12 +87,10 @@ impl Tools {
                 installation.output().table(&records, &columns)
             }
             Self::Diff { which, installation } => {
-                let (record, differences) = match installation.gateway(which.org.as_deref()).await?
-                {
-                    Some(gateway) => elsewhere::find(&gateway, &which.tool).await?,
-                    None => find_pin(&which, &installation).await?,
-                };
-                diff(record, differences, &installation)
+                let orgs = Orgs::Any(which.org.as_deref());
+                let find = async |api: &Api<'_>| waiting::find(api, &which.tool).await;
+                let (record, differences) = installation.ask(orgs, find).await?;
+                diff(record, &differences, &installation)
             }
             Self::Accept(accept) => accept.run().await,
         }
@@ -104,13 +99,11 @@ impl Tools {
 
 impl Accept {
     async fn run(self) -> Result<(), Failure> {
-        let records = if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
-            elsewhere::accept(&gateway, &self).await?
-        } else {
-            self.installation.with_offline_node(async |node| self.accept(node).await).await?
-        };
+        let orgs = Orgs::Any(self.org.as_deref());
+        let accept = async |api: &Api<'_>| waiting::accept(api, &self).await;
+        let records = self.installation.ask(orgs, accept).await?;
         let output = self.installation.output();
-        let text = |it: &Value| format!("accepted {} ({})", name(it, "id"), name(it, "version"));
+        let text = |it: &Value| format!("accepted {} ({})", text(it, "id"), text(it, "version"));
         match records.as_slice() {
             [one] if !self.tools.is_empty() => output.record(one, &text(one)),
             [] => output.record(&json!([]), "nothing waits"),
@@ -119,29 +112,6 @@ impl Accept {
                 output.record(&json!(all), &lines.join("\n"))
             }
         }
-    }
-
-    async fn accept(&self, node: &OfflineNode) -> Result<Vec<Value>, Failure> {
-        let org = org(node, self.org.as_deref()).await?;
-        let mut pins = Vec::new();
-        if let Some(slug) = &self.provider {
-            let all = node.shell.tools(Some(slug)).await?.into_iter();
-            let wanted = all.filter(|pin| pin.found.is_some());
-            pins.extend(wanted.filter(|pin| org.is_none() || pin.org == org));
-        }
-        for tool in &self.tools {
-            pins.push(node.shell.tool(tool, org).await?);
-        }
-        let mut accepted = Vec::with_capacity(pins.len());
-        for pin in pins {
-            let Some(found) = &pin.found else {
-                return Err(format!("nothing of `{}` waits to be accepted", pin.tool).into());
-            };
-            let version = self.version.as_ref().unwrap_or(&found.version);
-            node.shell.accept_tool(&pin, version).await?;
-            accepted.push(json!({ "id": pin.tool, "org": pin.org, "version": version }));
-        }
-        Ok(accepted)
     }
 }
 
@@ -153,40 +123,13 @@ async fn list_pins(
     let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
     let of_provider = |it: &&Surplus| provider.is_none_or(|slug| slug == it.provider);
     let list = async |node: &OfflineNode| {
-        let pins = node.shell.tools(provider).await?;
+        let pins = node.operator.tools(provider).await?;
         let mut records: Vec<Value> = pins.iter().filter(wanted).map(record).collect();
-        let surplus = node.shell.surplus().await?;
+        let surplus = node.operator.surplus().await?;
         records.extend(surplus.iter().filter(of_provider).map(surplus_record));
         Ok(records)
     };
     installation.with_offline_node(list).await
-}
-
-/// The record of a tool, and what differs if it waits.
-async fn find_pin(
-    which: &Which,
-    installation: &Installation,
-) -> Result<(Value, Option<Vec<Difference>>), Failure> {
-    let find = async |node: &OfflineNode| {
-        let org = org(node, which.org.as_deref()).await?;
-        let pin = node.shell.tool(&which.tool, org).await?;
-        let waiting = node.shell.waiting(&pin).await?;
-        let differences =
-            waiting.map(|Waiting { accepted, found }| differences(accepted.as_ref(), &found));
-        Ok((record(&pin), differences))
-    };
-    installation.with_offline_node(find).await
-}
-
-async fn org(node: &OfflineNode, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
-    match named {
-        Some(name) => Ok(Some(node.shell.org(name).await?.id)),
-        None => Ok(None),
-    }
-}
-
-fn name<'a>(record: &'a Value, member: &str) -> &'a str {
-    record.get(member).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn record(pin: &Pin) -> Value {
@@ -219,37 +162,30 @@ fn surplus_record(surplus: &Surplus) -> Value {
 }
 
 fn diff(
-    record: Value,
-    differences: Option<Vec<Difference>>,
+    mut record: Value,
+    differences: &[Difference],
     installation: &Installation,
 ) -> Result<(), Failure> {
-    let member = |member: &str| name(&record, member).to_owned();
-    let tool = member("id");
-    let version = member("waiting_version");
-    let accepted = Some(member("version")).filter(|version| !version.is_empty());
-    let mut told = record;
-    let all = differences.iter().flatten();
-    let all = all.map(|it| json!({ "path": it.path, "old": it.old, "new": it.new }));
-    if let Value::Object(told) = &mut told {
-        told.insert("differences".to_owned(), Value::from(all.collect::<Vec<_>>()));
+    let all = differences.iter();
+    let all = all.map(|it| json!({ "path": it.path, "old": it.old, "new": it.new })).collect();
+    if let Value::Object(members) = &mut record {
+        members.insert("differences".to_owned(), Value::Array(all));
     }
-    let Some(differences) = differences else {
-        let nothing = format!("nothing of {tool} waits: its definition is the accepted one");
-        return installation.output().record(&told, &nothing);
-    };
+    let [tool, version] = ["id", "waiting_version"].map(|member| text(&record, member));
+    let accepted = record.get("version").and_then(Value::as_str).unwrap_or("-");
     let mut lines = vec![
         format!("tool      {tool}"),
-        format!("accepted  {}", accepted.as_deref().unwrap_or("-")),
+        format!("accepted  {accepted}"),
         format!("waiting   {version}"),
     ];
-    for it in &differences {
+    for it in differences {
         lines.push(String::new());
         lines.push(visible(&it.path));
         lines.extend(sides(it.old.as_ref(), it.new.as_ref()));
     }
     lines.push(String::new());
     lines.push(format!("accept with: portcullis tool accept {tool} --version {version}"));
-    installation.output().record(&told, &lines.join("\n"))
+    installation.output().record(&record, &lines.join("\n"))
 }
 
 /// Everything is new of a tool of which nothing was accepted.

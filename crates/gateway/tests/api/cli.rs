@@ -45,7 +45,7 @@ async fn orgs_and_tokens_are_made_and_a_token_is_printed_once() {
     assert!(create(&gateway, &service, &[])["token"].as_str().unwrap().starts_with("svc_live_"));
     assert_eq!(create(&gateway, &admin, &["--scopes", "admin"])["scopes"], "admin");
     for (more, code, wanted) in [
-        (&["--scopes", "mcps:read audit:read"][..], 1, "more than"),
+        (&["--scopes", "mcps:read audit:read"][..], 1, "cannot be had here"),
         (&["--scopes", "everything"], 2, "everything"),
         (&["--scopes", ""], 2, "scopes"),
         (&["--expires-in", "59s"], 1, "60 seconds"),
@@ -332,4 +332,87 @@ async fn what_the_shell_does_to_orgs_and_people_is_in_the_log() {
     let kinds = ["org", "principal", "principal", "principal", "org"];
     assert_eq!(members(&events, "type"), kinds.map(|it| format!("{it}.changed")));
     assert!(items(&events).iter().all(|event| event["actor"]["auth"]["method"] == "operator"));
+}
+
+/// What a command prints, on the node or over the API with the token of `who`.
+async fn printed(gateway: &Gateway, who: Option<&Principal>, command: &str) -> String {
+    let mut process = tokio::process::Command::from(gateway.command());
+    process.args(words(command)).kill_on_drop(true);
+    match who {
+        None => process.arg("--config").arg(gateway.config_file()),
+        Some(who) => process.args(["--url", gateway.url()]).env("PORTCULLIS_TOKEN", &who.token),
+    };
+    let output = timeout(PATIENCE, process.output()).await.expect("a command that ends").unwrap();
+    assert!(output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn commands_print_the_same_on_the_node_and_over_the_api() {
+    let gateway = gateway().sample().start();
+    let org = gateway.org("acme", &ENOUGH);
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let ci = gateway.service(&org, "mcps:read").id;
+    let hold = gateway.admin(&["audit", "hold", "add", "--reason", "case 4711", "--actor", &ci]);
+    let events = gateway.get(&admin, "/v1/audit/events?type=token.issued").await;
+    let event = members(&events, "id")[0].to_owned();
+    let key = gateway.folder().join("ci.jwk");
+    let jwk = json!({"kty": "OKP", "crv": "Ed25519", "kid": "one", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"});
+    fs::write(&key, jwk.to_string()).unwrap();
+
+    for command in [
+        format!("principal key add {ci} --key-file {}", key.display()),
+        format!("principal key list {ci}"),
+        format!("principal disable {ci}"),
+        format!("principal enable {ci}"),
+        format!("principal set-groups {ci} ops deploy"),
+        format!("principal set-groups {ci} --none"),
+        format!("principal set-role {ci} --scopes mcps:read"),
+        format!("audit show {event}"),
+        "principal list".to_owned(),
+        "principal list --search admin".to_owned(),
+        "token list --search service".to_owned(),
+        "session list".to_owned(),
+        "consent list".to_owned(),
+        "approval list --status pending".to_owned(),
+        "audit hold list".to_owned(),
+        "audit tail -n 3 --type principal.changed".to_owned(),
+    ] {
+        for form in ["", " --json"] {
+            let command = format!("{command}{form}");
+            let here = printed(&gateway, None, &command).await;
+            assert_eq!(here, printed(&gateway, Some(&admin), &command).await, "{command}");
+        }
+    }
+    assert_eq!(hold["actor"], json!(ci));
+
+    // The last admin goes by the operator's hand only.
+    let disable = ["principal", "disable", &admin.id];
+    let over_api = [&disable[..], &["--url", gateway.url()]].concat();
+    let mut process = gateway.command();
+    let refused = process.args(over_api).env("PORTCULLIS_TOKEN", &admin.token).output().unwrap();
+    let refused = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(refused.contains("last admin"), "{refused}");
+    assert_ne!(gateway.admin(&disable)["disabled_at"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_in_a_request_of_the_network_makes_it_the_operators() {
+    let gateway = gateway().start();
+    let org = gateway.org("acme", &ENOUGH);
+
+    for (name, value) in [
+        ("authorization", "Operator"),
+        ("authorization", "Bearer operator"),
+        ("authorization", "Bearer usr_00000000000000000000000000"),
+        ("forwarded", "for=127.0.0.1;host=localhost"),
+        ("x-portcullis-operator", "true"),
+        ("x-portcullis-org", &org),
+        ("operatorsession", &org),
+    ] {
+        for (method, path) in [(Method::GET, "/v1/principals"), (Method::POST, "/v1/tokens")] {
+            let request = gateway.request(method, path).header(name, value);
+            assert_eq!(gateway.send(request).await.status, 401, "{name}: {value} at {path}");
+        }
+    }
 }

@@ -342,7 +342,8 @@ async fn the_commands_hide_nothing_and_accept_only_what_was_looked_at() {
     schema["inputSchema"] = json!({"type": "object", "properties": {"x": {"enum": ["one"]}}});
     let scene = scene(vec![schema.clone()], "").await;
     scene.until_status("a", "available").await;
-    assert!(scene.run("tool diff other:a").contains("nothing"), "nothing waits yet");
+    let nothing = "nothing of `other:a` waits";
+    assert_fails(&scene.gateway, &["tool", "diff", "other:a"], 1, nothing).await;
     schema["inputSchema"]["properties"]["x"]["enum"] = json!(["one", "t\two"]);
     schema["annotations"] = json!({"readOnlyHint": false});
     scene.server.change_tools(vec![schema]);
@@ -352,7 +353,7 @@ async fn the_commands_hide_nothing_and_accept_only_what_was_looked_at() {
     assert!(diff.contains("/inputSchema/properties/x/enum"), "{diff}");
     assert!(diff.contains("t\\two") && diff.contains("/annotations/readOnlyHint"), "{diff}");
     for (command, wanted) in [
-        ("tool accept other:a --version sha256:0", "tool diff"),
+        ("tool accept other:a --version sha256:0", "look at the tool anew"),
         ("tool accept other:nothing", "tool list"),
         ("tool accept other:a --org nobody", "nobody"),
     ] {

@@ -173,6 +173,7 @@ fn caller() -> Caller {
         allowed_from: None,
         lineage: Arc::default(),
         client: None,
+        is_operator: false,
     }
 }
 

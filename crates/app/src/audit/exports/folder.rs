@@ -29,6 +29,11 @@ impl Folder {
         Ok(Self { path, shared })
     }
 
+    /// No folder, for a process that writes no exports.
+    pub(crate) const fn none() -> Self {
+        Self { path: PathBuf::new(), shared: false }
+    }
+
     /// The bytes that a user other than root can still write to its disk.
     pub(crate) fn free_bytes(&self) -> io::Result<u64> {
         let disk = rustix::fs::statvfs(&self.path)?;

@@ -140,7 +140,7 @@ impl Access {
         let actor = Actor::of(caller);
         let mut event =
             self.identity_event(caller.org_id, kind, actor, "principal_key", id, &ctx.origin);
-        let name = Some(&*caller.principal_name);
+        let name = caller.recorded_name();
         event.detached = event.detached.keep("actor_name", name, &*self.base.random);
         self.audit.record(event).await
     }

@@ -140,7 +140,7 @@ impl Authorization {
         let unknown = || Refusal::not_found("consent", &id.to_string());
         let consent = found.filter(may).ok_or_else(unknown)?;
         let about = EventSubject { kind: "consent", id: id.to_string() };
-        let name = Some(caller.principal_name.as_str());
+        let name = caller.recorded_name();
         let kind = EventType::ConsentWithdrawn;
         let acting = Acting { actor: Actor::of(caller), name, client: &consent.client };
         let event = self.client_event(kind, org, acting, about, &ctx.origin);

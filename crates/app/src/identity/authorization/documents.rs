@@ -489,6 +489,7 @@ mod tests {
             traceparent: None,
             tracestate: None,
             stages: Stages::untraced(),
+            is_internal: false,
         };
 
         let refused = documents.fetched(ID, whose, &origin).await;

@@ -44,10 +44,10 @@ impl Authorization {
         let Acting { actor, name, client } = acting;
         let EventSubject { kind: target, id } = about;
         let random = &*self.base.random;
-        let label = self.screening.recordable(&client.name);
+        let label = (!origin.is_internal).then(|| self.screening.recordable(&client.name));
         let mut event = self.access.identity_event(org_id, kind, actor, target, id, origin);
         event.detached =
-            event.detached.keep("actor_name", name, random).keep("label", Some(&*label), random);
+            event.detached.keep("actor_name", name, random).keep("label", label, random);
         event
     }
 }

@@ -21,8 +21,6 @@ pub struct NewToken {
     /// The token, to be handed to its owner.
     pub token: Token,
     pub record: TokenRecord,
-    /// Scopes that its principal may have and that a token has only if they are asked for by name.
-    pub unnamed: ScopeSet,
 }
 
 /// Properties of a new token.
@@ -53,10 +51,6 @@ impl TokenRequest {
     ) -> Result<NewToken, DirectoryError> {
         let allowed = principal.role.scopes();
         let scopes = self.scopes.unwrap_or_else(|| principal.role.default_scopes());
-        let unnamed = match self.scopes {
-            Some(_) => ScopeSet::EMPTY,
-            None => allowed.difference(scopes),
-        };
         if !scopes.is_subset_of(allowed) {
             return Err(DirectoryError::TooMuch { asked: scopes, allowed });
         }
@@ -80,6 +74,6 @@ impl TokenRequest {
                 now.plus_seconds(lifetime),
             )
         };
-        Ok(NewToken { token, record, unnamed })
+        Ok(NewToken { token, record })
     }
 }

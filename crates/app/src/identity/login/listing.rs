@@ -130,8 +130,7 @@ impl Logins {
         let mut event =
             self.access.identity_event(org, kind, actor, "session", target, &ctx.origin);
         let random = &*self.base.random;
-        let name = caller.principal_name.as_str();
-        event.detached = event.detached.keep("actor_name", Some(name), random);
+        event.detached = event.detached.keep("actor_name", caller.recorded_name(), random);
         event.detached = event.detached.keep("label", caller.label.as_deref(), random);
         self.audit.record(event).await?;
         self.base.store.end_session(org, id, now).await?;

@@ -141,6 +141,7 @@ impl Logins {
             allowed_from: None,
             lineage: Arc::new(person.lineage.clone()),
             client: None,
+            is_operator: false,
         };
         let groups = person.groups.clone();
         let session = self.access.browser_caller(caller, login.clone(), groups, *ends_at).await?;

@@ -1,18 +1,18 @@
-//! Commands on the audit log: erase detached parts, place holds and lift them.
+//! Commands on the audit log: erase detached parts.
 
 use portcullis_core::{
     audit::{EventType, Outcome, OutcomeStatus},
-    id::{HoldId, OrgId},
+    id::OrgId,
     refusal::Executed,
 };
-use portcullis_store::{Erased, Hold, HoldLaid, MAX_HOLDS, NewEvent, Selection};
-use serde_json::{Value, json};
+use portcullis_store::{Erased, NewEvent, Selection};
+use serde_json::json;
 
-use super::{Shell, ShellError};
+use super::{Operator, OperatorError};
 use crate::{
     audit::{
         events::row_of,
-        holds::{HoldRequest, reason, record, span},
+        holds::{reason, span},
     },
     request::target_of,
 };
@@ -31,10 +31,10 @@ pub struct ErasureRequest {
     pub reason: String,
 }
 
-impl Shell {
+impl Operator {
     /// Erases values and salts of the events selected. Those under a hold are left as they are and
     /// counted; both is recorded, in the transactions that erase.
-    pub async fn erase(&self, request: &ErasureRequest) -> Result<Erased, ShellError> {
+    pub async fn erase(&self, request: &ErasureRequest) -> Result<Erased, OperatorError> {
         let reason = reason(&request.reason)?;
         let ErasureRequest { org, selection, .. } = request;
         span(selection.from, selection.to)?;
@@ -83,46 +83,14 @@ impl Shell {
         event.detached = event.detached.keep("erasure", Some(details), &*self.random);
         row_of(&event)
     }
-
-    /// Lays a hold: from now on nothing that it covers is erased or pruned.
-    pub async fn lay_hold(&self, request: HoldRequest) -> Result<Hold, ShellError> {
-        let org = request.org;
-        let hold = request.made(self.ids(), self.clock.now())?;
-        let event = self.hold_changed(org, hold.id, json!({ "laid": record(&hold) }));
-        match self.store.lay_hold(&hold, &event).await? {
-            HoldLaid::Done => Ok(hold),
-            HoldLaid::Full => Err(ShellError::TooManyHolds),
-        }
-    }
-
-    /// Lifts a hold.
-    pub async fn lift_hold(&self, org: OrgId, id: HoldId) -> Result<(), ShellError> {
-        let event = self.hold_changed(org, id, json!({ "lifted": id }));
-        if self.store.lift_hold(org, id, &event).await? {
-            Ok(())
-        } else {
-            Err(ShellError::NoHold(id.to_string()))
-        }
-    }
-
-    /// The org's holds, also those that were lifted.
-    pub async fn holds(&self, org: OrgId) -> Result<Vec<Hold>, ShellError> {
-        Ok(self.store.list_holds(org, None, MAX_HOLDS).await?)
-    }
-
-    fn hold_changed(&self, org: OrgId, id: HoldId, details: Value) -> NewEvent {
-        let mut event = self.event(EventType::AuditHoldChanged, org, target_of("hold", id));
-        event.detached = event.detached.keep("hold", Some(details), &*self.random);
-        row_of(&event)
-    }
 }
 
-fn members(named: &[String]) -> Result<Vec<String>, ShellError> {
+fn members(named: &[String]) -> Result<Vec<String>, OperatorError> {
     if named.is_empty() {
         return Ok(ERASABLE.map(str::to_owned).to_vec());
     }
     match named.iter().find(|name| !ERASABLE.contains(&name.as_str())) {
-        Some(unknown) => Err(ShellError::NotErasable(unknown.clone())),
+        Some(unknown) => Err(OperatorError::NotErasable(unknown.clone())),
         None => Ok(named.to_vec()),
     }
 }

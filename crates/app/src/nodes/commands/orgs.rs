@@ -3,12 +3,12 @@
 use portcullis_core::{audit::EventType, id::OrgId, principal::Plan};
 use portcullis_store::{Org, StoreError};
 
-use super::{Shell, ShellError};
+use super::{Operator, OperatorError};
 use crate::identity::directory::check_name;
 
-impl Shell {
+impl Operator {
     /// Makes an org.
-    pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, ShellError> {
+    pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, OperatorError> {
         check_name(name)?;
         let org = Org {
             id: OrgId::new(self.ids()),
@@ -22,54 +22,54 @@ impl Shell {
                 self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
                 Ok(org)
             }
-            Err(StoreError::Conflict(_)) => Err(ShellError::Taken(name.to_owned())),
+            Err(StoreError::Conflict(_)) => Err(OperatorError::Taken(name.to_owned())),
             Err(error) => Err(error.into()),
         }
     }
 
     /// Every org.
-    pub async fn orgs(&self) -> Result<Vec<Org>, ShellError> {
+    pub async fn orgs(&self) -> Result<Vec<Org>, OperatorError> {
         Ok(self.store.list_orgs().await?)
     }
 
     /// The org with this id or name.
-    pub async fn org(&self, id_or_name: &str) -> Result<Org, ShellError> {
+    pub async fn org(&self, id_or_name: &str) -> Result<Org, OperatorError> {
         let found = match id_or_name.parse::<OrgId>() {
             Ok(id) => self.store.find_org(id).await?,
             Err(_) => self.store.find_org_by_name(id_or_name).await?,
         };
-        found.ok_or_else(|| ShellError::NoOrg(id_or_name.to_owned()))
+        found.ok_or_else(|| OperatorError::NoOrg(id_or_name.to_owned()))
     }
 
     /// The org with this id or name; the only one there is where none is named.
-    pub async fn org_or_only(&self, named: Option<&str>) -> Result<Org, ShellError> {
+    pub async fn org_or_only(&self, named: Option<&str>) -> Result<Org, OperatorError> {
         if let Some(id_or_name) = named {
             return self.org(id_or_name).await;
         }
         let mut all = self.store.list_orgs().await?;
         match (all.pop(), all.is_empty()) {
             (Some(only), true) => Ok(only),
-            (Some(_), false) => Err(ShellError::OrgNotNamed),
-            (None, _) => Err(ShellError::NoOrgs),
+            (Some(_), false) => Err(OperatorError::OrgNotNamed),
+            (None, _) => Err(OperatorError::NoOrgs),
         }
     }
 
     /// Changes an org's plan; running nodes follow within 5 seconds.
-    pub async fn set_plan(&self, org: &Org, plan: Plan) -> Result<(), ShellError> {
+    pub async fn set_plan(&self, org: &Org, plan: Plan) -> Result<(), OperatorError> {
         self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
         self.store.set_plan(org.id, plan).await?;
         Ok(())
     }
 
     /// From now on none of the org's tokens is accepted; running nodes follow within 5 seconds.
-    pub async fn disable_org(&self, org: &Org) -> Result<(), ShellError> {
+    pub async fn disable_org(&self, org: &Org) -> Result<(), OperatorError> {
         self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
         self.store.disable_org(org.id, self.clock.now()).await?;
         Ok(())
     }
 
     /// The org's tokens are accepted again, those that have not ended meanwhile.
-    pub async fn enable_org(&self, org: &Org) -> Result<(), ShellError> {
+    pub async fn enable_org(&self, org: &Org) -> Result<(), OperatorError> {
         self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
         self.store.enable_org(org.id).await?;
         Ok(())

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Shell,
+    Operator,
     verification::{WIDTH, columns_of, differing_columns, indexed, place, reaches_its_head},
 };
 use crate::{
@@ -146,7 +146,7 @@ impl Part {
     }
 }
 
-impl Shell {
+impl Operator {
     /// Compares what the org's events are found and counted by with their records, and with [`ReindexMode::Mend`]
     /// makes it anew. Tells `progress` the events that were looked at and their number.
     pub async fn reindex(

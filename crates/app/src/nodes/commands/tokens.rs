@@ -1,16 +1,14 @@
 //! Commands on tokens.
 
 use portcullis_core::{
-    audit::EventType,
-    id::{OrgId, TokenId},
+    id::TokenId,
     principal::ScopeSet,
     token::{Token, TokenKind},
 };
-use portcullis_store::{Principal, StoreError, TokenQuery, TokenRecord};
+use portcullis_store::{Principal, StoreError, TokenRecord};
 use serde::Serialize;
 
-use super::{Shell, ShellError};
-use crate::identity::directory::tokens::{NewToken, TokenRequest};
+use super::{Operator, OperatorError};
 
 /// A token as the operator asks about it.
 #[derive(Debug)]
@@ -36,52 +34,10 @@ pub enum TokenState {
     OrgDisabled,
 }
 
-impl Shell {
-    /// Makes a token. It can do no more than its principal's role allows, and it always ends.
-    pub async fn create_token(&self, request: TokenRequest) -> Result<NewToken, ShellError> {
-        let principal = self.principal(request.principal).await?;
-        let made = request.into_token(&principal, self.ids(), self.clock.now())?;
-        self.tell(EventType::TokenIssued, principal.org_id, "token", made.record.id).await?;
-        self.store.insert_token(&made.record, &made.token.hash()).await?;
-        Ok(made)
-    }
-
-    /// The tokens of an org, newest last; only those that `search` finds, if it is given.
-    pub async fn tokens(
-        &self,
-        org: OrgId,
-        search: Option<&str>,
-    ) -> Result<Vec<TokenRecord>, ShellError> {
-        let (principal_id, kind, state, after) = (None, None, None, None);
-        let (now, limit) = (self.clock.now(), 500);
-        let mut page = TokenQuery { search, principal_id, kind, state, now, after, limit };
-        let mut all = Vec::new();
-        loop {
-            let found = self.store.page_tokens(org, &page).await?;
-            all.extend(found.tokens.into_iter().map(|listed| listed.token));
-            page.after = found.reached;
-            if page.after.is_none() {
-                return Ok(all);
-            }
-        }
-    }
-
-    /// Revokes a token and what descends from it; gives how many others fell with it. Running
-    /// nodes follow within 5 seconds.
-    pub async fn revoke_token(&self, id: TokenId) -> Result<u64, ShellError> {
-        for org in self.store.list_orgs().await? {
-            if self.store.find_token(org.id, id).await?.is_some() {
-                self.tell(EventType::TokenRevoked, org.id, "token", id).await?;
-                let others = self.store.revoke_token(org.id, id, self.clock.now()).await?;
-                return others.ok_or_else(|| ShellError::NoToken(id.to_string()));
-            }
-        }
-        Err(ShellError::NoToken(id.to_string()))
-    }
-
+impl Operator {
     /// Record and state of a token, given its id or the token itself.
-    pub async fn inspect_token(&self, id_or_token: &str) -> Result<Inspected, ShellError> {
-        let unknown = |shown: &str| ShellError::NoToken(shown.to_owned());
+    pub async fn inspect_token(&self, id_or_token: &str) -> Result<Inspected, OperatorError> {
+        let unknown = |shown: &str| OperatorError::NoToken(shown.to_owned());
         if let Ok(token) = Token::parse(id_or_token) {
             let found = self.store.find_token_by_hash(&token.hash()).await?;
             if let Some(known) = found {
@@ -89,10 +45,10 @@ impl Shell {
             }
             // A secret is not printed back.
             let unreadable = !self.store.take_unreadable().is_empty();
-            let corrupt = ShellError::Store(StoreError::Corrupt("tokens"));
+            let corrupt = OperatorError::Store(StoreError::Corrupt("tokens"));
             return Err(if unreadable { corrupt } else { unknown(token.kind().prefix()) });
         }
-        let id: TokenId = id_or_token.parse().map_err(|_| ShellError::NotAToken)?;
+        let id: TokenId = id_or_token.parse().map_err(|_| OperatorError::NotAToken)?;
         for org in self.store.list_orgs().await? {
             if let Some(record) = self.store.find_token(org.id, id).await? {
                 return self.inspected(record).await;
@@ -101,7 +57,7 @@ impl Shell {
         Err(unknown(id_or_token))
     }
 
-    async fn inspected(&self, record: TokenRecord) -> Result<Inspected, ShellError> {
+    async fn inspected(&self, record: TokenRecord) -> Result<Inspected, OperatorError> {
         let org = self.org(&record.org_id.to_string()).await?;
         let principal = self.principal(record.principal_id).await?;
         let mut actors = Vec::new();

@@ -1,29 +1,21 @@
-//! Commands on tools: show the accepted definitions, and accept changed ones.
+//! Commands on tools: show the accepted definitions.
 
 use portcullis_core::{
-    audit::EventType,
     id::OrgId,
-    tool::{ProviderSlug, ToolDefinition, ToolId},
+    tool::{ProviderSlug, ToolDefinition},
 };
 use portcullis_store::{Pin, Surplus};
 
-use super::{Shell, ShellError};
-use crate::{
-    audit::events::{patience, row_of},
-    providers::tools::pins::{
-        acceptance::{Waiting, acceptance_details},
-        events::{concerned, tool},
-        recalled::accepted,
-    },
-};
+use super::{Operator, OperatorError};
+use crate::providers::tools::pins::recalled::accepted;
 
 /// Pins that are read at once.
 const PAGE: u32 = 500;
 
-impl Shell {
+impl Operator {
     /// The accepted and the waiting version of every tool; only of this provider, if one is
     /// named.
-    pub async fn tools(&self, provider: Option<&str>) -> Result<Vec<Pin>, ShellError> {
+    pub async fn tools(&self, provider: Option<&str>) -> Result<Vec<Pin>, OperatorError> {
         let mut wanted = Vec::new();
         let mut after = None::<Pin>;
         loop {
@@ -41,52 +33,12 @@ impl Shell {
         &self,
         org: Option<OrgId>,
         provider: &ProviderSlug,
-    ) -> Result<Vec<ToolDefinition>, ShellError> {
+    ) -> Result<Vec<ToolDefinition>, OperatorError> {
         Ok(accepted(&self.store, org, provider).await?)
     }
 
     /// The providers that list more tools than are remembered of them.
-    pub async fn surplus(&self) -> Result<Vec<Surplus>, ShellError> {
+    pub async fn surplus(&self) -> Result<Vec<Surplus>, OperatorError> {
         Ok(self.store.surplus().await?)
-    }
-
-    /// The pin of a tool. Fails if there is none, or one in several orgs and none is named.
-    pub async fn tool(&self, id: &str, org: Option<OrgId>) -> Result<Pin, ShellError> {
-        let unknown = || ShellError::NoTool(id.to_owned());
-        let parsed: ToolId = id.parse().map_err(|_| unknown())?;
-        let mut pins = self.store.pins_of(&parsed).await?;
-        pins.retain(|pin| org.is_none() || pin.org == org);
-        match pins.pop() {
-            Some(pin) if pins.is_empty() => Ok(pin),
-            Some(_) => Err(ShellError::SeveralOrgs(id.to_owned())),
-            None => Err(unknown()),
-        }
-    }
-
-    /// The definitions of a tool that waits; `None` when it does not.
-    pub async fn waiting(&self, pin: &Pin) -> Result<Option<Waiting>, ShellError> {
-        Ok(Waiting::of(&self.store, pin).await?)
-    }
-
-    /// Accepts what waits of a tool, if it is still this version; running nodes follow within
-    /// seconds. Recorded before it is done.
-    pub async fn accept_tool(&self, pin: &Pin, version: &str) -> Result<(), ShellError> {
-        if pin.found.as_ref().is_none_or(|found| found.version != version) {
-            return Err(ShellError::Changed(pin.tool.to_string()));
-        }
-        let waiting = self.waiting(pin).await?;
-        let change = acceptance_details(pin, version, waiting.as_ref());
-        for org in concerned(&self.store, pin.org).await? {
-            let target = tool(&pin.tool, Some(version.to_owned()));
-            let mut event = self.event(EventType::ToolChanged, org, target);
-            event.detached = event.detached.keep("change", Some(change.clone()), &*self.random);
-            self.writer.append(row_of(&event), patience()).await?;
-        }
-        let now = self.clock.now();
-        if self.store.accept_tool(pin.org, &pin.tool, version, now).await? {
-            Ok(())
-        } else {
-            Err(ShellError::Changed(pin.tool.to_string()))
-        }
     }
 }

@@ -19,7 +19,7 @@ use portcullis_store::{LogEnds, Org, StoreError};
 
 pub(super) use self::walk::{WIDTH, columns_of, differing_columns, indexed, place};
 use self::{removals::IndexFault, walk::Walk};
-use super::{Shell, logs::LogIdentity};
+use super::{Operator, logs::LogIdentity};
 use crate::audit::exports::{ExportError, SignedLog};
 
 /// Evidence that a log is held against: all of it comes from outside of the database.
@@ -41,7 +41,7 @@ pub struct Indexed {
     pub strangers: Vec<(u64, Hash)>,
 }
 
-impl Shell {
+impl Operator {
     /// Verifies all that is kept of the org's log, up to the size that its head counts. Seals what
     /// waits and changes nothing else. The inner error is what was found; the outer one says why
     /// nothing could be.

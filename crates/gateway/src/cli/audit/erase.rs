@@ -7,13 +7,10 @@ use portcullis_store::Selection;
 use serde_json::json;
 
 use super::{Failure, moment};
-use crate::{boot::OfflineNode, cli::installation::Installation};
+use crate::{boot::OfflineNode, cli::api::OfOrg};
 
 #[derive(Args)]
 pub(in super::super) struct Erase {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Reason, which is recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -33,24 +30,27 @@ pub(in super::super) struct Erase {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     members: Vec<String>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let Self { org, reason, event, actor, from, to, members, installation } = self;
+        let Self { reason, event, actor, from, to, members, of } = self;
         let erase = async |node: &OfflineNode| {
-            let org = node.shell.org_or_only(org.as_deref()).await?.id;
-            let actor = super::actor(node, org, actor.as_deref()).await?;
+            let org = node.operator.org_or_only(of.org.as_deref()).await?.id;
+            let id = org.to_string();
+            let find =
+                async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);
+            let actor = super::actor(actor.as_deref(), find).await?;
             let selection = Selection { event, actor, from, to };
-            Ok(node.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
+            Ok(node.operator.erase(&ErasureRequest { org, selection, members, reason }).await?)
         };
-        let erased = installation.with_offline_node(erase).await?;
+        let erased = of.installation.with_offline_node(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });
         let text = match erased.held {
             0 => format!("erased from {} events", erased.erased),
             held => format!("erased from {} events; {held} are under a hold", erased.erased),
         };
-        installation.output().record(&value, &text)
+        of.installation.output().record(&value, &text)
     }
 }

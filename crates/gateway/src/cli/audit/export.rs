@@ -23,9 +23,10 @@ use super::filters::Filters;
 use crate::{
     boot::OfflineNode,
     cli::{
+        api::{Api, OfOrg},
         installation::Installation,
         output::Failure,
-        remote::{RemoteGateway, body, member},
+        remote::member,
     },
 };
 
@@ -36,9 +37,6 @@ const LOOK: Duration = Duration::from_secs(1);
 /// With `--url` the gateway writes it. That it was done is recorded in the log.
 #[derive(Args)]
 pub(in crate::cli) struct Export {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Events recorded at this time or later (RFC 3339); 30 days before `--to` by default
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
@@ -61,7 +59,7 @@ pub(in crate::cli) struct Export {
     #[arg(long, short)]
     output: Option<PathBuf>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 impl Export {
@@ -74,22 +72,27 @@ impl Export {
             include: self.include,
             since: self.since,
         };
-        let installation = self.installation;
+        let OfOrg { org, installation } = self.of;
         let output = self.output;
-        if let Some(gateway) = installation.gateway(self.org.as_deref()).await? {
-            ask.filters = self.filters.into_parameters_at(&gateway).await?;
+        if let Some(gateway) = installation.gateway(org.as_deref()).await? {
+            let find = async |named: &str| gateway.principal(named).await;
+            ask.filters = self.filters.into_parameters(find).await?;
             let written = fetch(&gateway, &ask, output.as_deref()).await;
             return tell(&installation, output.as_deref(), written);
         }
         let config = installation.config()?;
         let export = async |node: &OfflineNode| {
-            let org = node.shell.org_or_only(self.org.as_deref()).await?;
-            ask.filters = self.filters.into_parameters(node, org.id).await?;
-            let request = ask.read(node.shell.clock.now()).map_err(|wrong| wrong.to_string())?;
+            let org = node.operator.org_or_only(org.as_deref()).await?;
+            let id = org.id.to_string();
+            let find =
+                async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);
+            ask.filters = self.filters.into_parameters(find).await?;
+            let request = ask.read(node.operator.clock.now()).map_err(|wrong| wrong.to_string())?;
             let place = Destination::begin(output.as_deref())?;
             let identity = node.log_identity(&config).await?;
             let mut bar = Bar::new();
-            let written = node.shell.export(&org, identity, &request, place.out()?, &mut bar).await;
+            let written =
+                node.operator.export(&org, identity, &request, place.out()?, &mut bar).await;
             bar.clear();
             let written = written.inspect_err(|_| place.give_up())?;
             place.finish()?;
@@ -120,18 +123,18 @@ fn tell(
 
 /// Lets a gateway write an export, and writes here what it wrote. Fails if its file comes with another hash.
 async fn fetch(
-    gateway: &RemoteGateway,
+    gateway: &Api<'_>,
     ask: &ExportAsk,
     output: Option<&Path>,
 ) -> Result<Value, Failure> {
     let place = Destination::begin(output)?;
     let mut out = place.out()?.out;
     let fetched = async {
-        let asked = body(json!({
+        let asked = json!({
             "from": ask.from, "to": ask.to, "format": ask.format, "filters": ask.filters,
             "include": ask.include, "since": ask.since,
-        }));
-        let mut export = gateway.post("/v1/audit/export", &asked).await?;
+        });
+        let mut export = gateway.post("/v1/audit/export", asked).await?;
         let path = format!("/v1/audit/exports/{}", member(&export, "id")?);
         while member(&export, "status")? == "pending" {
             tokio::time::sleep(LOOK).await;

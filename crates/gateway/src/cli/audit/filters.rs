@@ -1,13 +1,10 @@
 //! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::{ShellError, audit::filters::Given};
-use portcullis_core::id::{OrgId, PrincipalId, TokenId};
+use portcullis_app::audit::filters::Given;
+use portcullis_core::id::{PrincipalId, TokenId};
 
-use crate::{
-    boot::OfflineNode,
-    cli::{output::Failure, remote::RemoteGateway},
-};
+use crate::cli::output::Failure;
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]
@@ -39,28 +36,15 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// The filters by the names of the API.
+    /// The filters by the names of the API; `find` looks up the name of an actor.
     pub(super) async fn into_parameters(
         mut self,
-        node: &OfflineNode,
-        org: OrgId,
-    ) -> Result<Given, ShellError> {
-        let is_name = |it: &&str| !it.trim().is_empty() && it.parse::<TokenId>().is_err();
-        if let Some(named) = self.actor.as_deref().filter(is_name) {
-            let actor = super::actor(node, org, Some(named)).await?;
-            self.actor = actor.map(|id| id.to_string());
-        }
-        Ok(self.parameters().collect())
-    }
-
-    /// The same for a request to a gateway, which looks up the name of an actor.
-    pub(super) async fn into_parameters_at(
-        mut self,
-        gateway: &RemoteGateway,
+        find: impl AsyncFnOnce(&str) -> Result<PrincipalId, Failure>,
     ) -> Result<Given, Failure> {
         let is_id = |it: &str| it.parse::<TokenId>().is_ok() || it.parse::<PrincipalId>().is_ok();
-        if let Some(named) = self.actor.as_deref().filter(|it| !is_id(it)) {
-            self.actor = Some(gateway.principal(named).await?.id.to_string());
+        let is_name = |it: &&str| !it.trim().is_empty() && !is_id(it);
+        if let Some(named) = self.actor.as_deref().filter(is_name) {
+            self.actor = Some(find(named).await?.to_string());
         }
         Ok(self.parameters().collect())
     }

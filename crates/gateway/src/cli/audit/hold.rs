@@ -1,19 +1,11 @@
 //! `portcullis audit hold`.
 
 use clap::{Args, Subcommand};
-use portcullis_app::{HoldRequest, hold_record};
-use portcullis_core::{
-    clock::Timestamp,
-    id::{HoldId, PrincipalId},
-};
-use portcullis_store::Org;
-use serde_json::{Value, json};
+use portcullis_core::{clock::Timestamp, id::HoldId};
+use serde_json::json;
 
 use super::{Failure, moment};
-use crate::{
-    boot::OfflineNode,
-    cli::{installation::Installation, of_org::OfOrg, remote::body},
-};
+use crate::cli::api::{Api, OfOrg, Shape, text};
 
 #[derive(Subcommand)]
 pub(in super::super) enum Holds {
@@ -35,9 +27,6 @@ pub(in super::super) enum Holds {
 
 #[derive(Args)]
 pub(in super::super) struct Add {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Reason, which is recorded
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -51,33 +40,26 @@ pub(in super::super) struct Add {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
+
+const SHAPE: Shape = Shape {
+    members: &[],
+    columns: &["id", "reason", "actor", "from", "to", "created_at", "released_at"],
+    add: |_| (),
+};
 
 impl Holds {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Add(add) => add.run().await,
-            Self::List { of } => {
-                let holds = of.act(
-                    async |gateway| gateway.list("/v1/audit/holds", &[]).await,
-                    async |node, org| {
-                        Ok(node.shell.holds(org.id).await?.iter().map(hold_record).collect())
-                    },
-                );
-                let columns = ["id", "reason", "actor", "from", "to", "created_at", "released_at"];
-                of.installation.output().table(&holds.await?, &columns)
-            }
+            Self::List { of } => of.list("/v1/audit/holds", &[], &SHAPE).await,
             Self::Remove { hold, of } => {
-                let lifted = of.act(
-                    async |gateway| {
-                        gateway.delete(&format!("/v1/audit/holds/{hold}")).await.map(drop)
-                    },
-                    async |node, org| Ok(node.shell.lift_hold(org.id, hold).await?),
-                );
-                lifted.await?;
-                let text = format!("lifted the hold {hold}");
-                of.installation.output().record(&json!({ "id": hold }), &text)
+                let lift = async |api: &Api<'_>| {
+                    api.delete(&format!("/v1/audit/holds/{hold}")).await?;
+                    Ok(json!({ "id": hold }))
+                };
+                of.show(lift, |_| format!("lifted the hold {hold}")).await
             }
         }
     }
@@ -85,26 +67,15 @@ impl Holds {
 
 impl Add {
     async fn run(self) -> Result<(), Failure> {
-        let Self { org, reason, actor, from, to, installation } = self;
-        let of = OfOrg { org, installation };
-        let hold = if let Some(gateway) = of.gateway().await? {
-            let actor = match &actor {
-                Some(named) if named.parse::<PrincipalId>().is_err() => {
-                    Some(gateway.principal(named).await?.id.to_string())
-                }
-                Some(_) | None => actor,
-            };
-            let request = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
-            gateway.post("/v1/audit/holds", &body(request)).await?
-        } else {
-            let lay = async |node: &OfflineNode, Org { id: org, .. }: Org| {
-                let actor = super::actor(node, org, actor.as_deref()).await?;
-                let hold = HoldRequest { org, reason, actor, from, to };
-                Ok(hold_record(&node.shell.lay_hold(hold).await?))
-            };
-            of.here(lay).await?
+        let Self { reason, actor, from, to, of } = self;
+        let lay = async |api: &Api<'_>| {
+            let find = async |named: &str| api.principal(named).await;
+            let actor = super::actor(actor.as_deref(), find).await?;
+            let asked = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
+            api.post("/v1/audit/holds", asked).await
         };
-        let id = hold.get("id").and_then(Value::as_str).unwrap_or_default();
-        of.installation.output().record(&hold, &format!("laid the hold {id}"))
+        OfOrg { org, installation }
+            .show(lay, |it| format!("laid the hold {}", text(it, "id")))
+            .await
     }
 }

@@ -45,8 +45,8 @@ impl AuditKeys {
             }
             Self::Rotate(keys) => {
                 let change = |ring: &Keyring, node: &OfflineNode| {
-                    let shell = &node.shell;
-                    Ok(ring.rotated(&*shell.random, shell.clock.now()))
+                    let operator = &node.operator;
+                    Ok(ring.rotated(&*operator.random, operator.clock.now()))
                 };
                 keys.change(change).await
             }
@@ -85,8 +85,8 @@ fn file(config: &Config) -> Result<PathBuf, Failure> {
 async fn orgs(config: &Config, named: Option<&str>) -> Result<Vec<OrgId>, Failure> {
     let node = OfflineNode::open(config).await?;
     let found = match named {
-        Some(named) => node.shell.org(named).await.map(|org| vec![org]),
-        None => node.shell.store.list_orgs().await.map_err(Into::into),
+        Some(named) => node.operator.org(named).await.map(|org| vec![org]),
+        None => node.operator.store.list_orgs().await.map_err(Into::into),
     };
     node.close().await;
     Ok(found?.into_iter().map(|org| org.id).collect())

@@ -32,25 +32,26 @@ impl Reindex {
         let retention = config.audit.retention.rule();
         let mode = if self.check { ReindexMode::Check } else { ReindexMode::Mend };
         let reindex = async |node: &OfflineNode| {
-            let shell = &node.shell;
+            let operator = &node.operator;
             let named = match &self.org {
-                Some(named) => Some(shell.org(named).await?),
+                Some(named) => Some(operator.org(named).await?),
                 None => None,
             };
             let only = named.as_ref().map(|org| org.id);
             let orgs = match named {
                 Some(org) => vec![org],
-                None => shell.store.list_orgs().await?,
+                None => operator.store.list_orgs().await?,
             };
             let mut logs = Vec::new();
             for org in orgs {
                 let mut bar = Bar::new();
-                let found = shell.reindex(&org, mode, retention, |done, size| bar.show(done, size));
+                let found =
+                    operator.reindex(&org, mode, retention, |done, size| bar.show(done, size));
                 let found = found.await;
                 bar.clear();
                 logs.push((org, found?));
             }
-            let mut stray = shell.reindex_entries(only, mode).await?;
+            let mut stray = operator.reindex_entries(only, mode).await?;
             for (org, found) in &mut logs {
                 found.stray_entries = stray.remove(&Some(org.id)).unwrap_or(0);
             }

@@ -3,7 +3,10 @@
 use clap::Args;
 use portcullis_core::id::EventId;
 
-use crate::cli::{of_org::OfOrg, output::Failure};
+use crate::cli::{
+    api::{Api, OfOrg, Orgs},
+    output::Failure,
+};
 
 #[derive(Args)]
 pub(in crate::cli) struct Show {
@@ -16,13 +19,9 @@ pub(in crate::cli) struct Show {
 impl Show {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { event, of } = self;
-        let found = of.act(
-            async |gateway| gateway.get(&format!("/v1/audit/events/{event}")).await,
-            async |node, org| {
-                let identity = node.log_identity(&of.installation.config()?).await?;
-                Ok(node.shell.log_event(&org, identity, event).await?)
-            },
-        );
-        of.installation.output().members(&found.await?)
+        let path = format!("/v1/audit/events/{event}");
+        let find = async |api: &Api<'_>| api.get(&path).await;
+        let found = of.installation.ask(Orgs::Log(of.org.as_deref()), find).await?;
+        of.installation.output().members(&found)
     }
 }

@@ -1,32 +1,23 @@
 //! `portcullis audit tail`.
 
-use std::time::Duration;
-
 use clap::Args;
-use portcullis_app::audit::filters::event_filter;
 use serde_json::Value;
 
 use super::filters::Filters;
 use crate::cli::{
+    api::{Api, OfOrg, Orgs},
     installation::Installation,
     output::{Failure, Output, json_text},
-    remote::RemoteGateway,
 };
 
-/// Interval between two looks for new events.
-const LOOK: Duration = Duration::from_millis(500);
-/// The same over the API, where a look counts against the limit of requests.
-const REMOTE_LOOK: Duration = Duration::from_secs(2);
-/// Events of one look over the API at most.
-const MOST: u32 = 200;
+const EVENTS: &str = "/v1/audit/events";
+/// Events that are asked for at once.
+const MOST: usize = 200;
 
 /// Shows the end of an org's log, an event a line; with `--json` the records as the API lists
 /// them.
 #[derive(Args)]
 pub(in crate::cli) struct Tail {
-    /// Id or name of the org; not needed where there is only one
-    #[arg(long)]
-    org: Option<String>,
     /// Number of past events to begin with
     #[arg(long, short = 'n', default_value_t = 10)]
     lines: u32,
@@ -36,73 +27,104 @@ pub(in crate::cli) struct Tail {
     #[command(flatten)]
     filters: Filters,
     #[command(flatten)]
-    installation: Installation,
+    of: OfOrg,
 }
 
 impl Tail {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        if let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? {
-            return tokio::select! {
-                ended = self.show_from(&gateway) => ended,
+        let of = self.of.clone();
+        let show = async |api: &Api<'_>| {
+            tokio::select! {
+                ended = self.show(api) => ended,
                 _ = tokio::signal::ctrl_c() => Ok(()),
-            };
-        }
-        let config = self.installation.config()?;
-        let node = self.installation.node().await?;
-        let output = self.installation.output();
-        let json = self.installation.json;
-        let following = async || -> Result<(), Failure> {
-            let org = node.shell.org_or_only(self.org.as_deref()).await?;
-            let given = self.filters.into_parameters(&node, org.id).await?;
-            let filter = event_filter(&given).map_err(|wrong| wrong.to_string())?;
-            let identity = node.log_identity(&config).await?;
-            let mut tail = node.shell.log_end(&org, identity, &filter, self.lines).await?;
-            while print(output, json, &tail.events)? && self.follow {
-                tokio::time::sleep(LOOK).await;
-                let host = config.server.public_host.as_str();
-                tail = node.shell.log_after(&org, host, &filter, tail.reached).await?;
             }
-            Ok(())
         };
-        let ended = tokio::select! {
-            ended = following() => ended,
-            _ = tokio::signal::ctrl_c() => Ok(()),
-        };
-        node.close().await;
-        ended
+        of.installation.ask(Orgs::Log(of.org.as_deref()), show).await
+    }
+
+    async fn show(self, api: &Api<'_>) -> Result<(), Failure> {
+        let Self { lines, follow, filters, of } = self;
+        let Installation { json, .. } = of.installation;
+        let print = |events: &[Value]| print(Output::new(json), json, events);
+        let given = filters.into_parameters(async |named: &str| api.principal(named).await).await?;
+        let given = given.into_iter().map(|(name, values)| (name, values.join(","))).collect();
+        let mut watched = Watched { api, given, last: None };
+        let events = watched.end(usize::try_from(lines)?).await?;
+        if print(&events)? && follow { watched.follow(print).await } else { Ok(()) }
     }
 }
 
-impl Tail {
-    /// The same over the API: one's own events, or with `audit:read` those of the org.
-    async fn show_from(self, gateway: &RemoteGateway) -> Result<(), Failure> {
-        let output = self.installation.output();
-        let json = self.installation.json;
-        let given = self.filters.into_parameters_at(gateway).await?;
-        let given: Vec<(&str, String)> =
-            given.iter().map(|(name, values)| (name.as_str(), values.join(","))).collect();
-        let sequence = |event: &Value| event.get("sequence").and_then(Value::as_i64).unwrap_or(-1);
-        let mut last = None;
+/// The events of a log that fit.
+struct Watched<'a> {
+    api: &'a Api<'a>,
+    /// Their filters.
+    given: Vec<(String, String)>,
+    /// The newest that was seen.
+    last: Option<Value>,
+}
+
+impl Watched<'_> {
+    /// A page of them, with the position at which it goes on.
+    async fn page(
+        &self,
+        more: &[(&str, &str)],
+        cursor: Option<&str>,
+    ) -> Result<(Vec<Value>, Option<String>), Failure> {
+        let given = self.given.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let cursor = cursor.map(|cursor| ("cursor", cursor));
+        let asked: Vec<_> = given.chain(more.iter().copied()).chain(cursor).collect();
+        self.api.page(EVENTS, &asked).await
+    }
+
+    /// The last ones, the oldest first.
+    async fn end(&mut self, lines: usize) -> Result<Vec<Value>, Failure> {
+        let mut found = Vec::new();
+        let mut cursor = None;
         loop {
-            let most = if last.is_none() { self.lines.min(MOST) } else { MOST };
-            let limit = most.max(1).to_string();
-            let mut asked = vec![("limit", limit.as_str())];
-            asked.extend(given.iter().map(|(name, value)| (*name, value.as_str())));
-            let (mut events, _) = gateway.page("/v1/audit/events", &asked).await?;
-            let newest = events.first().map(sequence).or(last);
-            events.retain(|event| last.is_none_or(|last| sequence(event) > last));
-            events.truncate(usize::try_from(most)?);
-            if last.is_some() && events.len() == usize::try_from(MOST)? {
-                output.warn("events came faster than they are shown here: some are left out");
+            let missing = lines.saturating_sub(found.len()).clamp(1, MOST).to_string();
+            let page = self.page(&[("limit", missing.as_str())], cursor.as_deref()).await?;
+            found.extend(page.0);
+            cursor = page.1;
+            if found.len() >= lines || cursor.is_none() {
+                break;
             }
-            events.reverse();
-            if !print(output, json, &events)? || !self.follow {
+        }
+        self.last = found.first().cloned();
+        found.truncate(lines);
+        found.reverse();
+        Ok(found)
+    }
+
+    /// Those that come, until nobody reads what `print` prints.
+    async fn follow(
+        &mut self,
+        print: impl Fn(&[Value]) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        let since = self.last.as_ref().and_then(|it| it.get("recorded_at")?.as_str());
+        let since = since.map(|since| ("from", since.to_owned()));
+        let most = MOST.to_string();
+        let mut asked = vec![("order", "asc"), ("tail", "true"), ("limit", most.as_str())];
+        asked.extend(since.as_ref().map(|(name, since)| (*name, since.as_str())));
+        let mut last = self.last.as_ref().map_or(-1, sequence);
+        let mut cursor = None;
+        loop {
+            let (mut events, next) = self.page(&asked, cursor.as_deref()).await?;
+            cursor = next;
+            let is_full = events.len() == MOST;
+            events.retain(|event| sequence(event) > last);
+            last = events.last().map_or(last, sequence);
+            if !print(&events)? {
                 return Ok(());
             }
-            last = newest.or(Some(-1));
-            tokio::time::sleep(REMOTE_LOOK).await;
+            if !is_full {
+                tokio::time::sleep(self.api.pace()).await;
+            }
         }
     }
+}
+
+fn sequence(event: &Value) -> i64 {
+    event.get("sequence").and_then(Value::as_i64).unwrap_or(-1)
 }
 
 /// Prints events; `false` when the reader is gone.

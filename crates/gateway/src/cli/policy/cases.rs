@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use axum::http::Method;
 use clap::Args;
 use portcullis_app::{CaseFile, Simulation};
 use portcullis_core::{policy::PolicyFile, refusal::Refusal};
@@ -51,7 +52,7 @@ impl Simulate {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let asked = read(&self.file)?;
         let shown = if let Some(gateway) = self.desk.installation.gateway(None).await? {
-            gateway.post("/v1/policies/simulate", &asked).await?
+            gateway.send(Method::POST, "/v1/policies/simulate", Some(&asked)).await?
         } else {
             let refused = |refusal| fail_at(&self.file, &refusal);
             let simulation = Simulation::read(&asked).map_err(refused)?;

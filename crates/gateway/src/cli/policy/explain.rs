@@ -37,8 +37,8 @@ impl Explain {
         let Self { event: id, org, desk } = self;
         let config = desk.config()?;
         let find = async |node: &OfflineNode| {
-            let org = node.shell.org_or_only(org.as_deref()).await?.id;
-            Ok(node.shell.stored_event(org, id).await?)
+            let org = node.operator.org_or_only(org.as_deref()).await?.id;
+            Ok(node.operator.stored_event(org, id).await?)
         };
         let event = desk.installation.with_offline_node(find).await?;
         let bench = desk.bench(&config).await?;

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{Failure, Installation, read};
 use crate::{
     boot,
-    cli::remote::{RemoteGateway, segment},
+    cli::{api::Api, remote::segment},
     config::{Config, seconds},
 };
 
@@ -59,7 +59,7 @@ impl Disable {
         self.installation.output().line(&format!("`{}` is off until {until}", self.id))
     }
 
-    async fn run_at(&self, gateway: &RemoteGateway) -> Result<(), Failure> {
+    async fn run_at(&self, gateway: &Api<'_>) -> Result<(), Failure> {
         let missing =
             "add `--reason TEXT`: a gateway that `--url` or PORTCULLIS_URL names records it";
         let reason = self.reason.as_deref().ok_or(missing)?;

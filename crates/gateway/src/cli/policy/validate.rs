@@ -90,7 +90,7 @@ async fn of_database<'a>(set: &'a PolicySet, config: &Config) -> Result<WithIds<
         return Ok(found);
     }
     let Some(node) = OfflineNode::present(config).await? else { return Ok(found) };
-    let store = &node.shell.store;
+    let store = &node.operator.store;
     for org in store.list_orgs().await? {
         for record in set.records() {
             for misnamed in set.misnamed(&record.id) {

@@ -7,17 +7,18 @@ use std::{
 };
 
 use clap::Subcommand;
-use portcullis_app::Shell;
 use portcullis_core::{
     id::PrincipalId,
     trust::{MAX_PUBLIC_KEY_BYTES, PublicKey},
 };
-use portcullis_store::PrincipalKey;
 use portcullis_upstream::with_query;
 use serde_json::{Value, json};
 
 use super::Whom;
-use crate::cli::{output::Failure, remote::RemoteGateway};
+use crate::cli::{
+    api::{Api, Shape, text},
+    output::Failure,
+};
 
 /// Public keys by which a service account proves itself at the token endpoint
 #[derive(Subcommand)]
@@ -45,69 +46,62 @@ pub(in crate::cli) enum Keys {
     },
 }
 
-impl Whom {
-    /// The gateway that is named, if one is, and the principal there.
-    async fn remotely(&self) -> Result<Option<(RemoteGateway, PrincipalId)>, Failure> {
-        let Some(gateway) = self.installation.gateway(self.org.as_deref()).await? else {
-            return Ok(None);
-        };
-        let id = gateway.principal(&self.principal).await?.id;
-        Ok(Some((gateway, id)))
-    }
-}
+/// A key as commands show it, of the principal `principal_id`.
+const SHAPE: Shape = Shape {
+    members: &["id", "principal_id", "type", "kid=/jwk/kid", "jwk", "created_at", "last_used_at"],
+    columns: &["id", "type", "kid", "created_at", "last_used_at"],
+    add: |members| {
+        let jwk = members.get("jwk");
+        let kind = jwk.and_then(|jwk| jwk.get("crv").or_else(|| jwk.get("kty"))).cloned();
+        members.insert("type".to_owned(), json!(kind));
+    },
+};
 
 impl Keys {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Add { whom, key_file } => {
                 let key = PublicKey::parse(&read(&key_file)?)?;
-                let thumbprint = key.thumbprint().to_owned();
-                let jwk = key.jwk().clone();
-                let (id, added) = if let Some((gateway, id)) = whom.remotely().await? {
-                    let request = json!({ "jwk": jwk });
-                    let answer = gateway.post(&keys_of(id), &request).await?;
-                    (id, record(&answer, id))
-                } else {
-                    let add = async |shell: &Shell, id: PrincipalId| {
-                        Ok(shell.add_principal_key(id, key).await?)
-                    };
-                    let added = whom.with(add).await?;
-                    (added.principal_id, record(&view(&added), added.principal_id))
+                let add = async |api: &Api<'_>, id| {
+                    let answer = api.post(&keys_of(id), json!({ "jwk": key.jwk() })).await?;
+                    api.record(of(answer, id), &SHAPE).await
                 };
-                let text = format!("{id} has the key {thumbprint}");
+                let added = whom.ask(add).await?;
+                let id = text(&added, "principal_id");
+                let text = format!("{id} has the key {}", key.thumbprint());
                 whom.installation.output().record(&added, &text)
             }
             Self::List { whom } => {
-                let records: Vec<Value> = if let Some((gateway, id)) = whom.remotely().await? {
-                    let (keys, _) = gateway.page(&keys_of(id), &[]).await?;
-                    keys.iter().map(|answer| record(answer, id)).collect()
-                } else {
-                    let list =
-                        async |shell: &Shell, id: PrincipalId| Ok(shell.principal_keys(id).await?);
-                    let keys = whom.with(list).await?;
-                    keys.iter().map(|key| record(&view(key), key.principal_id)).collect()
+                let list = async |api: &Api<'_>, id| {
+                    let (keys, _) = api.page(&keys_of(id), &[]).await?;
+                    api.records(keys.into_iter().map(|key| of(key, id)).collect(), &SHAPE).await
                 };
-                let columns = ["id", "type", "kid", "created_at", "last_used_at"];
-                whom.installation.output().table(&records, &columns)
+                let keys = whom.ask(list).await?;
+                whom.installation.output().table(&keys, SHAPE.columns)
             }
             Self::Remove { whom, key } => {
-                let (id, revoked) = if let Some((gateway, id)) = whom.remotely().await? {
+                let remove = async |api: &Api<'_>, id| {
                     let path = with_query(&keys_of(id), &[("key_id", &key)]);
-                    let answer = gateway.delete(&path).await?;
-                    (id, answer.get("tokens_revoked").cloned().unwrap_or_default())
-                } else {
-                    let remove = async |shell: &Shell, id: PrincipalId| {
-                        Ok((id, json!(shell.remove_principal_key(id, &key).await?)))
-                    };
-                    whom.with(remove).await?
+                    let revoked = api.delete(&path).await?.get("tokens_revoked").cloned();
+                    Ok(json!({ "principal_id": id, "id": key, "tokens_revoked": revoked }))
                 };
+                let removed = whom.ask(remove).await?;
+                let id = text(&removed, "principal_id");
+                let revoked = removed.get("tokens_revoked").cloned().unwrap_or_default();
                 let text =
                     format!("removed {key} from {id}; live tokens that fell with it: {revoked}");
-                let record = json!({ "principal_id": id, "id": key, "tokens_revoked": revoked });
-                whom.installation.output().record(&record, &text)
+                whom.installation.output().record(&removed, &text)
             }
         }
     }
+}
+
+/// A key with whose it is.
+fn of(mut key: Value, principal: PrincipalId) -> Value {
+    if let Value::Object(members) = &mut key {
+        members.insert("principal_id".to_owned(), json!(principal));
+    }
+    key
 }
 
 fn read(file: &PathBuf) -> Result<String, Failure> {
@@ -124,25 +118,4 @@ fn read(file: &PathBuf) -> Result<String, Failure> {
 
 fn keys_of(id: PrincipalId) -> String {
     format!("/v1/principals/{id}/keys")
-}
-
-/// A key as the API tells it.
-fn view(key: &PrincipalKey) -> Value {
-    let PrincipalKey { key, created_at, last_used_at, .. } = key;
-    json!({
-        "id": key.thumbprint(), "jwk": key.jwk(), "created_at": created_at, "last_used_at": last_used_at,
-    })
-}
-
-fn record(answer: &Value, principal_id: PrincipalId) -> Value {
-    let at = |pointer: &str| answer.pointer(pointer).cloned();
-    json!({
-        "id": at("/id"),
-        "principal_id": principal_id,
-        "type": at("/jwk/crv").or_else(|| at("/jwk/kty")),
-        "kid": at("/jwk/kid"),
-        "jwk": at("/jwk"),
-        "created_at": at("/created_at"),
-        "last_used_at": at("/last_used_at"),
-    })
 }

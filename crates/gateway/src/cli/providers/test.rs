@@ -112,6 +112,7 @@ async fn call_tool(node: &Node, tool: &str, input: Document) -> Result<Document,
         traceparent: None,
         tracestate: None,
         stages: Stages::untraced(),
+        is_internal: false,
     };
     let token = PresentedToken::bearer(Some(token.expose()));
     let session = node.app.access.authenticate(token, Purpose::Access, &origin);

@@ -87,8 +87,8 @@ async fn keys_are_registered_listed_and_removed_over_the_api_and_by_the_shell() 
     assert_eq!(removed["tokens_revoked"], 0, "{removed}");
     assert_eq!(gateway.admin(&["principal", "key", "list", &ci.id]), json!([]));
     for (command, wanted) in [
-        (&["principal", "key", "remove", &ci.id, "--key", THUMBPRINT][..], "has no key"),
-        (&["principal", "key", "add", &admin.id, "--key-file", file], "a person has no key"),
+        (&["principal", "key", "remove", &ci.id, "--key", THUMBPRINT][..], "no key `"),
+        (&["principal", "key", "add", &admin.id, "--key-file", file], "Only service accounts"),
         (&["principal", "key", "add", &ci.id, "--key-file", "/nowhere"], "/nowhere"),
     ] {
         assert_fails(&gateway, command, 1, wanted).await;

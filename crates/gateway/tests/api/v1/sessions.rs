@@ -73,7 +73,7 @@ async fn sessions_are_ended_at_the_shell_and_not_by_a_token_that_was_handed_on()
     assert_eq!(listed[0]["principal_id"], site.ana.as_str());
     until(|| browser.open("/login"), |page| !page.text.contains("Signed in")).await;
     assert_eq!(site.gateway.admin(&["session", "list"]), json!([]));
-    assert_fails(&site.gateway, &["session", "end", id], 1, "there is no session").await;
+    assert_fails(&site.gateway, &["session", "end", id], 1, "no session `ses_").await;
     assert_eq!(site.events("session.ended", 1).await[0]["actor"]["auth"]["method"], "operator");
     let unknown =
         site.gateway.request(Method::DELETE, "/v1/sessions/ses_01M754BKTKX1YB8Q05NMW9TP4G");

@@ -48,7 +48,7 @@ impl Access {
             occurred_at: origin.arrived,
             count: None,
             actor,
-            request: Some(origin.recorded()),
+            request: origin.noted(),
             target: Some(target_of(target, id)),
             governance: None,
             outcome: Outcome::success(Executed::Yes),

@@ -43,7 +43,7 @@ impl Access {
         let event = TokenEvent {
             kind: EventType::TokenRevoked,
             actor: Actor::of(caller),
-            name: Some(&caller.principal_name),
+            name: caller.recorded_name(),
             label: caller.label.as_deref(),
             token: target,
         };

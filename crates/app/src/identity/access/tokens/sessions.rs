@@ -10,6 +10,7 @@ use std::{
 
 use portcullis_core::{
     clock::Timestamp,
+    id::OrgId,
     policy::{Identity, Principal},
     principal::{Caller, ScopeSet},
     refusal::Refusal,
@@ -166,6 +167,7 @@ impl Access {
             allowed_from: token.allowed_cidrs,
             lineage: Arc::new(token.lineage),
             client: client.map(Arc::new),
+            is_operator: false,
         };
         if gone { Err(Rejected::of(&caller, Refusal::TokenRevoked)) } else { Ok(caller) }
     }
@@ -183,6 +185,17 @@ impl Access {
         let allowed = actors.iter().map(|actor| actor.role.scopes());
         let own = principal.role.scopes().intersection(rules).intersection(face);
         Some(allowed.fold(own, ScopeSet::intersection))
+    }
+
+    /// The session of the operator, for requests about an org within the process.
+    pub async fn operator_session(
+        &self,
+        org: OrgId,
+        name: Option<String>,
+    ) -> Result<Arc<Session>, Refusal> {
+        let caller = Caller::operator(org, name);
+        let never = Timestamp::from_micros(i64::MAX);
+        self.browser_caller(caller, None, BTreeSet::new(), never).await.map(Arc::new)
     }
 
     /// The session of a caller who is signed in with a browser, until `expires_at`.

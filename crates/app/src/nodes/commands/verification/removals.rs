@@ -16,7 +16,7 @@ use portcullis_store::{
 };
 use serde_json::{Map, Value, value::RawValue};
 
-use crate::{audit::events::object, nodes::commands::Shell};
+use crate::{audit::events::object, nodes::commands::Operator};
 
 /// Events that are read at a time.
 const PAGE: u32 = 200;
@@ -110,7 +110,7 @@ struct Erasure {
     found: u64,
 }
 
-impl Shell {
+impl Operator {
     /// All that the org's log tells of what is gone. The one that tells is younger than what it
     /// tells of, so it is kept longer.
     pub(super) async fn removals(&self, org: OrgId) -> Result<Removals, StoreError> {

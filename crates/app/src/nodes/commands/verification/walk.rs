@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     audit::{events::object, exports::SignedLog},
-    nodes::commands::Shell,
+    nodes::commands::Operator,
 };
 
 /// Leaves of a tile, and bytes of a hash.
@@ -36,7 +36,7 @@ const CLOCKS: i64 = 60_000_000;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
 
-impl Shell {
+impl Operator {
     /// Walks through the signed part of the org's log.
     pub(super) async fn walk(
         &self,

@@ -15,7 +15,7 @@ impl Verify {
         let config = self.installation.config()?;
         let node = self.installation.node().await?;
         let found = async {
-            let org = node.shell.org(org).await?;
+            let org = node.operator.org(org).await?;
             let identity = node.log_identity(&config).await?;
             Ok::<_, Failure>((org, identity))
         };
@@ -48,7 +48,7 @@ impl Verify {
         let (newest, trees) = kept.map(|kept| (kept.newest, kept.trees)).unzip();
         let witnessed =
             Witnessed { keys: self.keys.clone(), newest, trees: trees.unwrap_or_default() };
-        let found = node.shell.verify_log(org, identity, &witnessed).await?;
+        let found = node.operator.verify_log(org, identity, &witnessed).await?;
         let held = found.and_then(|(report, indexed)| {
             if let Some(path) = &self.since {
                 KeptLog::refuse(path, &indexed.strangers, &self.keys)?;

@@ -63,7 +63,7 @@ async fn an_org_has_a_hundred_holds_in_force_and_they_are_listed_in_pages() {
 
     let local = ["audit", "hold", "add", "--org", "acme", "--reason", "case"];
     let (_, told) = failure(&gateway, &local).await;
-    assert!(told.contains("100 in force"), "{told}");
+    assert!(told.contains("100; lift one"), "{told}");
     let first = gateway.get(&admin, "/v1/audit/holds?limit=60").await;
     let cursor = first.at("/meta/pagination/next_cursor").as_str().unwrap().to_owned();
     let second = gateway.get(&admin, &format!("/v1/audit/holds?limit=60&cursor={cursor}")).await;

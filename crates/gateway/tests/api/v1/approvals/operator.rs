@@ -39,12 +39,12 @@ async fn the_operator_lists_shows_and_decides_what_can_be_decided() {
     let unknown = "apr_01M754BKTK9TG1TCT7SPYHDJTD";
 
     for (command, code, expected) in [
-        (&["approval", "show", unknown][..], 1, "there is no approval"),
-        (&["approval", "approve", unknown], 1, "there is no approval"),
+        (&["approval", "show", unknown][..], 1, "no approval `apr_"),
+        (&["approval", "approve", unknown], 1, "no approval `apr_"),
         (&["approval", "approve", "x"], 2, "apr_"),
-        (&["approval", "approve", &once], 1, "not pending any more: it is denied"),
-        (&["approval", "approve", &several], 1, "several people"),
-        (&["approval", "deny", &several, "--reason", ""], 1, "a reason has 1 to 500"),
+        (&["approval", "approve", &once], 1, "is denied"),
+        (&["approval", "approve", &several], 1, "You have decided about"),
+        (&["approval", "deny", &several, "--reason", ""], 1, "1 to 1000 characters"),
         (&["approval", "list", "--status", "open"], 2, "pending"),
         (&["approval", "list", "--org", "nobody"], 1, "no org `nobody`"),
     ] {

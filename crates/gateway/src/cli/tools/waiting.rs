@@ -1,0 +1,109 @@
+//! Tools that wait to be accepted, as the API tells of them.
+
+use std::collections::BTreeMap;
+
+use portcullis_core::{
+    id::OrgId,
+    tool::{Difference, ToolDefinition},
+};
+use serde_json::{Value, json};
+
+use super::{Accept, differences};
+use crate::cli::{
+    api::{Api, text},
+    output::{Failure, visible},
+    remote::segment,
+};
+
+/// The tools that wait in the orgs of a command: each as a record, and as the API tells of it. One that all orgs share
+/// is there once.
+pub(super) async fn tools(
+    api: &Api<'_>,
+    provider: Option<&str>,
+) -> Result<Vec<(Value, Value)>, Failure> {
+    let mut all = BTreeMap::new();
+    for (org, answer) in api.list_of_each("/v1/tools/waiting").await? {
+        let id = text(&answer, "id").to_owned();
+        let slug = id.split(':').next();
+        let org = (answer.get("shared") != Some(&json!(true))).then_some(org);
+        if provider.is_none_or(|wanted| slug == Some(wanted)) {
+            all.entry((id, org)).or_insert((record(&answer, org), answer));
+        }
+    }
+    Ok(all.into_values().collect())
+}
+
+fn record(answer: &Value, org: Option<OrgId>) -> Value {
+    let at = |name: &str| answer.get(name).cloned().unwrap_or_default();
+    let status = if at("accepted_version").is_null() { "waits" } else { "quarantined" };
+    json!({
+        "id": at("id"),
+        "org": org,
+        "status": status,
+        "version": at("accepted_version"),
+        "pinned_at": at("accepted_at"),
+        "waiting_version": at("version"),
+        "waits_since": at("waits_since"),
+    })
+}
+
+/// The one of these that has this id.
+fn only<'a>(all: &'a [(Value, Value)], tool: &str) -> Result<&'a (Value, Value), Failure> {
+    let mut found = all.iter().filter(|(record, _)| text(record, "id") == tool);
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => Err(format!(
+            "several orgs have a tool `{}` of their own; say which one with `--org`",
+            visible(tool)
+        )
+        .into()),
+        (None, _) => Err(format!(
+            "nothing of `{}` waits to be accepted; `portcullis tool list` shows the tools there are",
+            visible(tool)
+        )
+        .into()),
+    }
+}
+
+/// The record of a tool that waits, and what differs.
+pub(super) async fn find(api: &Api<'_>, tool: &str) -> Result<(Value, Vec<Difference>), Failure> {
+    let all = tools(api, tool.split(':').next()).await?;
+    let (record, answer) = only(&all, tool)?;
+    let new = definition(answer, "new").ok_or("the answer of the gateway has no definition")?;
+    Ok((record.clone(), differences(definition(answer, "old").as_ref(), &new)))
+}
+
+/// Accepts the tools that are asked for, of those that wait.
+pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, Failure> {
+    let all = tools(api, asked.provider.as_deref()).await?;
+    let named: Result<Vec<_>, _> = asked.tools.iter().map(|tool| only(&all, tool)).collect();
+    let chosen = if asked.provider.is_some() { all.iter().collect() } else { named? };
+    let mut accepted = Vec::new();
+    for (record, _) in chosen {
+        let id = text(record, "id");
+        let version = asked.version.as_deref().unwrap_or(text(record, "waiting_version"));
+        if let Ok(org) = text(record, "org").parse() {
+            api.begin_with(org);
+        }
+        let path = format!("/v1/tools/{}/accept", segment(id));
+        api.post(&path, json!({ "version": version })).await?;
+        accepted.push(json!({ "id": id, "org": record.get("org"), "version": version }));
+    }
+    Ok(accepted)
+}
+
+/// A definition as the API shows it, under the name of its tool.
+fn definition(answer: &Value, side: &str) -> Option<ToolDefinition> {
+    let shown = answer.get(side).filter(|shown| shown.is_object())?;
+    let at = |name: &str| shown.get(name).cloned().unwrap_or_default();
+    let text_of = |name: &str| shown.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (_, tool) = text(answer, "id").split_once(':')?;
+    Some(ToolDefinition {
+        name: tool.parse().ok()?,
+        title: text_of("title"),
+        description: text_of("description"),
+        input_schema: at("input_schema"),
+        output_schema: Some(at("output_schema")).filter(|schema| !schema.is_null()),
+        annotations: at("annotations"),
+    })
+}
