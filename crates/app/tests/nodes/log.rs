@@ -112,7 +112,8 @@ impl Log {
 
     /// Index and counts of the org's events, held against their records.
     pub(crate) async fn reindex(&self, org: &Org, mode: ReindexMode) -> Reindexed {
-        let found = self.shell.reindex(org, mode, Retention::default(), |_, _| {}).await;
+        let retention = Retention::default();
+        let found = self.shell.reindex(org, self.identity(), mode, retention, |_, _| {}).await;
         let mut stray = self.shell.reindex_entries(Some(org.id), mode).await.unwrap();
         Reindexed { stray_entries: stray.remove(&Some(org.id)).unwrap_or(0), ..found.unwrap() }
     }

@@ -15,7 +15,10 @@ use portcullis_core::{
     clock::Timestamp,
     id::PrincipalId,
 };
-use portcullis_store::{Erased, Org, Pruned, RecordTexts, Selection};
+use portcullis_store::{
+    ErasableEvent, Erased, ErasedParts, IndexedEvent, OldEvent, OldEvents, Org, Pruned,
+    RecordTexts, Selection,
+};
 use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
@@ -152,13 +155,24 @@ async fn remove(log: &Log, org: &Org, who: PrincipalId) {
         });
         log.pruned(org.id, pruned)
     };
-    let pruned = log.shell.store.prune(org.id, first, told).await.unwrap().unwrap();
+    let events = events(log, org).await;
+    let old =
+        |before: Timestamp| events.iter().take_while(move |it| it.recorded_at < before.as_micros());
+    let id = |event: &IndexedEvent| event.columns.texts[0].clone().unwrap();
+    let gone = old(first).map(|it| OldEvent { position: it.positions.0, id: id(it) }).collect();
+    let gone = OldEvents { events: gone, ..OldEvents::default() };
+    let pruned = log.shell.store.prune(org.id, &gone, told).await.unwrap().unwrap();
     assert!(pruned.events() > 10, "{pruned:?}");
     let second = Timestamp::from_micros(NOW.as_micros() + 30_000);
-    let told = |events: u64| {
-        log.pruned(org.id, json!({ "what": "payloads", "events": events, "before": second }))
+    let told = |step: &Erased| {
+        let details = json!({ "what": "payloads", "events": step.erased, "before": second });
+        Some(log.pruned(org.id, details))
     };
-    assert!(log.shell.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
+    let is_held = false;
+    let event = |it: &IndexedEvent| ErasableEvent { position: it.positions.0, id: id(it), is_held };
+    let without: Vec<_> = old(second).map(event).collect();
+    let gone = log.shell.store.erase(org.id, &without, ErasedParts::Payloads, told).await.unwrap();
+    assert!(gone.erased > 5, "{gone:?}");
     let selection = Selection { actor: Some(who), ..Selection::default() };
     let erased = erase(log, org, selection, &["actor_name", "input"]).await;
     assert!(erased.erased > 10 && erased.held == 0, "{erased:?}");
@@ -181,7 +195,12 @@ async fn hold(log: &Log, org: &Org) {
 async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> Erased {
     let members = members.iter().map(ToString::to_string).collect();
     let request = ErasureRequest { org: org.id, selection, members, reason: "a ticket".to_owned() };
-    log.shell.erase(&request).await.unwrap()
+    log.shell.erase(log.identity(), &request).await.unwrap()
+}
+
+/// All sealed events of the org.
+async fn events(log: &Log, org: &Org) -> Vec<IndexedEvent> {
+    log.shell.store.indexed_events(org.id, 0, i64::MAX).await.unwrap().events
 }
 
 /// All that is evidence of the org's events, by their places; those without one stand below 0.

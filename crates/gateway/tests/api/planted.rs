@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use portcullis_app::Shell;
 use portcullis_core::{
     audit::{
         Actor, Auth, Detached, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
@@ -42,31 +43,56 @@ impl Random for Counting {
     }
 }
 
-/// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
-/// of every type, with every decision and every ending. Gives their ids in the order of the log.
-pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
+/// Does something with the operator's shell as if it was this moment.
+pub(crate) async fn as_of<T>(
+    gateway: &Gateway,
+    at: Timestamp,
+    act: impl AsyncFnOnce(&Shell) -> T,
+) -> T {
     let store = store(gateway).await;
-    let clock: Arc<dyn Clock> = Arc::new(Still(now(gateway).await));
+    let clock: Arc<dyn Clock> = Arc::new(Still(at));
     let random: Arc<dyn Random> = Arc::new(Counting::default());
     let settings = AuditSettings::new("planter".to_owned());
     let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
     let mut tasks = JoinSet::new();
     tasks.spawn(task.run());
-    let ids = Ids { clock: &*clock, random: &*random };
-    let mut planted = Vec::with_capacity(count);
-    let events: Vec<NewEvent> = (0..count).map(|number| row(&event(ids, who, number))).collect();
-    for batch in events.chunks(500) {
-        planted.extend(batch.iter().map(|event| event.id.to_string()));
-        let deadline = Instant::now() + PATIENCE;
-        let appending = batch.iter().map(|event| writer.append(event.clone(), deadline));
-        for appended in join_all(appending).await {
-            appended.unwrap();
-        }
-    }
-    drop(writer);
+    let shell = Shell { clock, random, store: store.clone(), writer, os_user: None };
+    let done = act(&shell).await;
+    drop(shell);
     tasks.join_all().await;
     store.close().await;
-    planted
+    done
+}
+
+/// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
+/// of every type, with every decision and every ending. Gives their ids in the order of the log.
+pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
+    plant_at(gateway, who, now(gateway).await, count).await
+}
+
+/// The same as if it was this moment.
+pub(crate) async fn plant_at(
+    gateway: &Gateway,
+    who: &Principal,
+    at: Timestamp,
+    count: usize,
+) -> Vec<String> {
+    as_of(gateway, at, async |shell| {
+        let ids = Ids { clock: &*shell.clock, random: &*shell.random };
+        let mut planted = Vec::with_capacity(count);
+        let events: Vec<NewEvent> =
+            (0..count).map(|number| row(&event(ids, who, number))).collect();
+        for batch in events.chunks(500) {
+            planted.extend(batch.iter().map(|event| event.id.to_string()));
+            let deadline = Instant::now() + PATIENCE;
+            let appending = batch.iter().map(|event| shell.writer.append(event.clone(), deadline));
+            for appended in join_all(appending).await {
+                appended.unwrap();
+            }
+        }
+        planted
+    })
+    .await
 }
 
 const KINDS: [EventType; 17] = [

@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_upstream::FAILURES;
 
 /// Counters without labels.
-const UNLABELLED: [&str; 13] = [
+const UNLABELLED: [&str; 14] = [
     super::REPLAYS,
     super::OFFLOADED,
     super::RELOAD_FAILURES,
@@ -23,6 +23,7 @@ const UNLABELLED: [&str; 13] = [
     super::AUDIT_FORKED,
     super::AUDIT_MISMATCHED,
     super::AUDIT_REFUSED,
+    super::AUDIT_STOPPED,
     super::TOKEN_LOOKUPS,
     super::TOKEN_RENEWALS,
 ];

@@ -39,11 +39,14 @@ pub(in super::super) struct Erase {
 impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { org, reason, event, actor, from, to, members, installation } = self;
+        let config = installation.config()?;
         let erase = async |node: &OfflineNode| {
+            let identity = node.log_identity(&config).await?;
             let org = node.shell.org_or_only(org.as_deref()).await?.id;
             let actor = super::actor(node, org, actor.as_deref()).await?;
             let selection = Selection { event, actor, from, to };
-            Ok(node.shell.erase(&ErasureRequest { org, selection, members, reason }).await?)
+            let request = ErasureRequest { org, selection, members, reason };
+            Ok(node.shell.erase(identity, &request).await?)
         };
         let erased = installation.with_offline_node(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });

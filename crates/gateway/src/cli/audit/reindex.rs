@@ -33,6 +33,7 @@ impl Reindex {
         let mode = if self.check { ReindexMode::Check } else { ReindexMode::Mend };
         let reindex = async |node: &OfflineNode| {
             let shell = &node.shell;
+            let identity = node.log_identity(&config).await?;
             let named = match &self.org {
                 Some(named) => Some(shell.org(named).await?),
                 None => None,
@@ -45,8 +46,8 @@ impl Reindex {
             let mut logs = Vec::new();
             for org in orgs {
                 let mut bar = Bar::new();
-                let found = shell.reindex(&org, mode, retention, |done, size| bar.show(done, size));
-                let found = found.await;
+                let show = |done, size| bar.show(done, size);
+                let found = shell.reindex(&org, identity.clone(), mode, retention, show).await;
                 bar.clear();
                 logs.push((org, found?));
             }
