@@ -5,6 +5,7 @@ mod changed_database;
 mod files;
 mod keys;
 mod tampered;
+mod unproven_records;
 
 use std::path::Path;
 

@@ -34,7 +34,7 @@ pub const TEXT_COLUMNS: [(&str, &str); 11] = [
 ];
 
 /// The columns that an event is found by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexColumns {
     /// In the order of [`TEXT_COLUMNS`].
     pub texts: [Option<String>; 11],
@@ -87,7 +87,7 @@ row!(IndexedRow {
 });
 
 /// A sealed event as it is found and as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexedEvent {
     pub sequence: i64,
     /// Its position among all events, as the event and as its seal have it. Positions ascend with
@@ -152,23 +152,7 @@ impl IndexedPortion {
 impl IndexedEvent {
     /// An event whose columns are not of their types: nothing is known of it.
     fn unreadable(sequence: i64) -> Self {
-        Self {
-            sequence,
-            positions: (0, 0),
-            recorded_at: 0,
-            columns: IndexColumns {
-                texts: Default::default(),
-                occurred_at: 0,
-                committed_at: 0,
-                payload_at: None,
-            },
-            core: String::new(),
-            detached: None,
-            salts: None,
-            leaf_hash: Vec::new(),
-            is_indexed: true,
-            is_twin: false,
-        }
+        Self { sequence, is_indexed: true, ..Self::default() }
     }
 }
 
