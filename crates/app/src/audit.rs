@@ -7,6 +7,7 @@ pub(crate) mod counts;
 pub(crate) mod events;
 pub(crate) mod evidence;
 pub(crate) mod exports;
+pub(crate) mod faults;
 pub mod filters;
 pub(crate) mod holds;
 pub(crate) mod late;

@@ -12,7 +12,10 @@ use portcullis_core::{
 use portcullis_store::{ErasableEvent, MAX_HOLDS, StoreError};
 use serde_json::Value;
 
-use super::proven::{IndexFault, ProvenEvent, ProvenLog, Unproven, WIDTH, place};
+use super::{
+    faults::{IndexFault, Unproven},
+    proven::{ProvenEvent, ProvenLog, WIDTH, place},
+};
 
 /// Bytes of records of which parts are erased together.
 const MAX_ERASED: usize = 32 << 20;

@@ -16,8 +16,9 @@ use super::{
     Audit,
     events::row_of,
     evidence::{Evidence, pruned_size, unless_pruned},
+    faults::{IndexFault, Unproven},
     log::REFUSED,
-    proven::{IndexFault, LogReader, ProvenEvent, ProvenLog, Unproven, WIDTH, place},
+    proven::{LogReader, ProvenEvent, ProvenLog, WIDTH, place},
 };
 use crate::telemetry::counters;
 
@@ -283,7 +284,7 @@ impl Audit {
         counters::removal_stopped();
         tracing::error!(
             log = self.log.origin(org),
-            fault = fault.name(),
+            kind = fault.name(),
             %fault,
             "the log does not prove that what is beyond its retention may go, so nothing of it was removed: it was \
              changed in the database; `portcullis audit verify --org` tells more"

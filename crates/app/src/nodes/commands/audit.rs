@@ -12,9 +12,9 @@ use crate::{
     audit::{
         events::{patience, row_of},
         evidence::Evidence,
+        faults::Unproven,
         holds::{HoldRequest, reason, record, span},
         log::REFUSED,
-        proven::Unproven,
         retention::open_log,
     },
     request::target_of,

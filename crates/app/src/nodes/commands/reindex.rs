@@ -21,7 +21,8 @@ use super::{LogIdentity, Shell};
 use crate::{
     audit::{
         events::{object, row_of},
-        proven::{ProvenLog, Unproven, WIDTH, columns_of, differing_columns, indexed, place},
+        faults::Unproven,
+        proven::{ProvenLog, WIDTH, columns_of, differing_columns, indexed, place},
         retention::Retention,
     },
     request::target_of,
@@ -165,9 +166,9 @@ impl Shell {
         };
         match done.await {
             Ok(()) => {}
-            // What is stored in a form in which it was not written is not that of the log; other logs are looked at.
+            // Other logs are looked at.
             Err(Unproven::Fault(fault)) => found.end = Some(fault.to_string()),
-            Err(Unproven::Store(error @ (StoreError::Corrupt(_) | StoreError::Conflict(_)))) => {
+            Err(Unproven::Store(error @ StoreError::Conflict(_))) => {
                 found.end = Some(error.to_string());
             }
             Err(Unproven::Store(error)) => return Err(error),

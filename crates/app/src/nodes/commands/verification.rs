@@ -21,7 +21,8 @@ use self::walk::Walk;
 use super::{Shell, logs::LogIdentity};
 use crate::audit::{
     exports::{ExportError, SignedLog},
-    proven::{IndexFault, is_signed, reaches_its_head},
+    faults::IndexFault,
+    proven::{is_signed, reaches_its_head},
 };
 
 /// Evidence that a log is held against: all of it comes from outside of the database.

@@ -19,7 +19,8 @@ use serde_json::{Map, Value};
 use crate::{
     audit::{
         events::object,
-        proven::{IndexFault, PAYLOADS, text_at, values_of},
+        faults::IndexFault,
+        proven::{PAYLOADS, text_at, values_of},
     },
     nodes::commands::Shell,
 };

@@ -23,7 +23,8 @@ use super::{Witnessed, removals::Removals};
 use crate::{
     audit::{
         exports::SignedLog,
-        proven::{IndexFault, WIDTH, is_found, is_placed, place, verify_event},
+        faults::IndexFault,
+        proven::{WIDTH, is_found, is_placed, place, verify_event},
     },
     nodes::commands::Shell,
 };
