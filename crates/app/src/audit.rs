@@ -5,13 +5,16 @@ pub(crate) mod anchors;
 pub(crate) mod coalesced;
 pub(crate) mod counts;
 pub(crate) mod events;
+pub(crate) mod evidence;
 pub(crate) mod exports;
+pub(crate) mod faults;
 pub mod filters;
 pub(crate) mod holds;
 pub(crate) mod late;
 pub(crate) mod log;
 mod mismatches;
 pub(crate) mod outcome;
+pub(crate) mod proven;
 mod repeats;
 pub(crate) mod retention;
 pub(crate) mod sinks;
@@ -20,6 +23,7 @@ use std::sync::Arc;
 
 use portcullis_core::audit::keyring::Keyring;
 use portcullis_store::AuditWriter;
+use tokio::sync::Mutex;
 
 use self::{
     accesses::{Accessed, no_looks},
@@ -29,7 +33,7 @@ use self::{
     late::LateEvents,
     log::LogSigner,
     mismatches::Mismatches,
-    retention::Retention,
+    retention::{LogStates, Retention},
     sinks::SinkSettings,
 };
 use crate::{base::Base, request::screening::Screening, telemetry::counters};
@@ -75,6 +79,8 @@ pub struct Audit {
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
     retention: Retention,
+    /// What retention knows of the logs.
+    states: Mutex<LogStates>,
     pub(crate) exports: Exports,
     sinks: Vec<SinkSettings>,
     pub(crate) late_events: LateEvents,
@@ -100,6 +106,7 @@ impl Audit {
             writer: parts.writer,
             anchors: parts.anchors,
             retention: parts.retention,
+            states: Mutex::default(),
             exports: Exports::new(parts.exports, parts.export_limits),
             sinks: parts.sinks,
             late_events: LateEvents::default(),

@@ -31,6 +31,7 @@ pub use self::{
 pub(crate) use self::{
     approvals::{ApprovalRow, INSERT_APPROVAL, UPDATE_APPROVAL},
     batch::{AnsweredKey, Batch, Losers},
+    packed::MOST_BYTES,
     positions::{last_given, newest_position},
     postgres::{LogWriter, Pool, Tls, insert_seals},
     scope::{Scope, begin},

@@ -76,7 +76,7 @@ pub use crate::{
             CallCounts, CountedEvents, CountsRange, LATENCY_BOUNDS_MS, StepCounts, TOOL_HOURS,
             ToolCalls,
         },
-        erasure::{Erased, Selection},
+        erasure::{ErasableEvent, Erased, ErasedParts, MAX_SELECTED, Selection},
         events::{
             EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Seal,
             Visibility,
@@ -84,8 +84,11 @@ pub use crate::{
         },
         holds::{Hold, HoldLaid, MAX_HOLDS, MAX_HOLDS_IN_FORCE},
         intents::OpenIntent,
-        pruning::Pruned,
-        reindex::{EntryPlace, IndexColumns, IndexedEvent, StrayEntry, TEXT_COLUMNS},
+        months::{OldMonth, OldPart},
+        pruning::{OldEvent, OldEvents, Pruned},
+        reindex::{
+            EntryPlace, IndexColumns, IndexedEvent, IndexedPortion, StrayEntry, TEXT_COLUMNS,
+        },
         seal::{RefusedRow, RowFault, Sealer, SignedNote, UnsealedEvent},
         writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },

@@ -125,7 +125,8 @@ pub(crate) fn shown(id: &str) -> String {
     id.chars().filter(char::is_ascii_graphic).take(MAX_SHOWN_ID).collect()
 }
 
-const REFUSED: Outcome = Outcome {
+/// Ending of what the gateway would not do.
+pub(crate) const REFUSED: Outcome = Outcome {
     error_code: None,
     executed: Executed::No,
     http_status: 0,

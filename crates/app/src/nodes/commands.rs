@@ -23,7 +23,7 @@ pub use self::{
 use std::{fmt, sync::Arc};
 
 use portcullis_core::{
-    audit::{Actor, Detached, Event, EventType, Outcome, Target},
+    audit::{Actor, Detached, Event, EventType, Outcome, Target, export::Fault},
     clock::Clock,
     id::{EventId, Ids, OrgId},
     random::Random,
@@ -74,6 +74,11 @@ pub enum OperatorError {
     Disabled(String),
     #[error(transparent)]
     Hold(#[from] HoldError),
+    /// The log does not prove what was to be erased.
+    #[error(
+        "nothing more is erased, for the log was changed in the database: {0}; see `portcullis audit verify`"
+    )]
+    Unproven(Fault),
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
     #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]

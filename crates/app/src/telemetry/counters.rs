@@ -46,6 +46,7 @@ const AUDIT_WAITING: &str = "portcullis_audit_waiting";
 const AUDIT_SEALED: &str = "portcullis_audit_sealed_total";
 const AUDIT_FORKED: &str = "portcullis_audit_log_forked_total";
 const AUDIT_REFUSED: &str = "portcullis_audit_refused_rows_total";
+const AUDIT_STOPPED: &str = "portcullis_audit_stopped_removals_total";
 const AUDIT_MISMATCHED: &str = "portcullis_audit_mismatched_reads_total";
 const AUDIT_ANCHORED: &str = "portcullis_audit_anchored_total";
 const AUDIT_ANCHOR_BEHIND: &str = "portcullis_audit_anchor_behind";
@@ -90,6 +91,10 @@ pub fn describe() {
     describe_counter!(AUDIT_RECORDS, "Intents and events in them");
     describe_counter!(AUDIT_SEALED, "Events that got their place in a log");
     describe_counter!(AUDIT_REFUSED, "Rows that were not sealed; must stay 0");
+    describe_counter!(
+        AUDIT_STOPPED,
+        "Rounds in which a log did not prove what retention would have removed; must stay 0"
+    );
     describe_counter!(AUDIT_FORKED, "Times a stored log was not what was signed; must stay 0");
     describe_counter!(
         AUDIT_MISMATCHED,
@@ -257,6 +262,10 @@ pub(crate) fn sealed(events: u64) {
 
 pub(crate) fn rows_refused(rows: usize) {
     counter!(AUDIT_REFUSED).increment(u64::try_from(rows).unwrap_or(u64::MAX));
+}
+
+pub(crate) fn removal_stopped() {
+    counter!(AUDIT_STOPPED).increment(1);
 }
 
 pub(crate) fn log_forked() {

@@ -112,7 +112,8 @@ impl Log {
 
     /// Index and counts of the org's events, held against their records.
     pub(crate) async fn reindex(&self, org: &Org, mode: ReindexMode) -> Reindexed {
-        let found = self.operator.reindex(org, mode, Retention::default(), |_, _| {}).await;
+        let retention = Retention::default();
+        let found = self.operator.reindex(org, self.identity(), mode, retention, |_, _| {}).await;
         let mut stray = self.operator.reindex_entries(Some(org.id), mode).await.unwrap();
         Reindexed { stray_entries: stray.remove(&Some(org.id)).unwrap_or(0), ..found.unwrap() }
     }
@@ -221,7 +222,12 @@ impl Log {
             created_at: self.operator.clock.now(),
             released_at: None,
         };
-        let event = row(&self.system(org.id, EventType::AuditHoldChanged));
+        let laid = json!({ "id": hold.id, "actor": null, "from": from, "to": null });
+        let laid = Some(json!({ "laid": laid }));
+        let detached = Detached::default().keep("hold", laid, &SystemRandom);
+        let mut event = self.system(org.id, EventType::AuditHoldChanged);
+        event.target = Some(target("hold", &hold.id.to_string()));
+        let event = row(&Event { detached, ..event });
         self.operator.store.lay_hold(&hold, &event).await.unwrap();
     }
 

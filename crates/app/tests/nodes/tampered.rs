@@ -3,29 +3,27 @@
 
 mod changes;
 mod copies;
+mod removals;
 
 use std::{cell::Cell, collections::BTreeMap, fs, path::PathBuf};
 
-use portcullis_app::ErasureRequest;
-use portcullis_core::{
-    audit::{
-        export::{Fault, Since},
-        keyring::Keyring,
-    },
-    clock::Timestamp,
-    id::PrincipalId,
+use portcullis_core::audit::{
+    export::{Fault, Since},
+    keyring::Keyring,
 };
-use portcullis_store::{Erased, Org, Pruned, RecordTexts, Selection};
+use portcullis_store::{Org, RecordTexts};
 use proptest::{
     prelude::*,
     test_runner::{Config, RngAlgorithm, TestRng, TestRunner},
 };
 use rusqlite::{Connection, types::Value};
-use serde_json::json;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-use self::changes::{Change, changes, return_events};
+use self::{
+    changes::{Change, changes, return_events},
+    removals::{hold, remove},
+};
 use crate::{
     log::Log,
     node::{NOW, SystemRandom},
@@ -138,46 +136,6 @@ impl Scene {
         }
         Ok(())
     }
-}
-
-/// Retention lets the beginning go, and payloads behind it; what is of `who` is erased.
-async fn remove(log: &Log, org: &Org, who: PrincipalId) {
-    let first = Timestamp::from_micros(NOW.as_micros() + 15_000);
-    let told = |pruned: &Pruned| {
-        let events = pruned.events();
-        let last = pruned.size - 1;
-        let pruned = json!({
-            "what": "events", "events": events, "before": first, "first": pruned.first, "last": last,
-            "stopped_by_hold": pruned.held,
-        });
-        log.pruned(org.id, pruned)
-    };
-    let pruned = log.operator.store.prune(org.id, first, told).await.unwrap().unwrap();
-    assert!(pruned.events() > 10, "{pruned:?}");
-    let second = Timestamp::from_micros(NOW.as_micros() + 30_000);
-    let told = |events: u64| {
-        log.pruned(org.id, json!({ "what": "payloads", "events": events, "before": second }))
-    };
-    assert!(log.operator.store.let_payloads_go(org.id, second, told).await.unwrap() > 5);
-    let selection = Selection { actor: Some(who), ..Selection::default() };
-    let erased = erase(log, org, selection, &["actor_name", "input"]).await;
-    assert!(erased.erased > 10 && erased.held == 0, "{erased:?}");
-}
-
-/// A hold covers the newest events, so that an erasure passes over them.
-async fn hold(log: &Log, org: &Org) {
-    let from = log.operator.clock.now();
-    let from = Timestamp::from_micros(from.as_micros() - 20_000).floor_to_millis();
-    log.hold_from(org, from).await;
-    let from = Some(from.plus_seconds(-1));
-    let erased = erase(log, org, Selection { from, ..Selection::default() }, &["label"]).await;
-    assert!(erased.erased > 10 && erased.held > 10, "{erased:?}");
-}
-
-async fn erase(log: &Log, org: &Org, selection: Selection, members: &[&str]) -> Erased {
-    let members = members.iter().map(ToString::to_string).collect();
-    let request = ErasureRequest { org: org.id, selection, members, reason: "a ticket".to_owned() };
-    log.operator.erase(&request).await.unwrap()
 }
 
 /// All that is evidence of the org's events, by their places; those without one stand below 0.

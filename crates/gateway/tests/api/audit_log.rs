@@ -5,10 +5,14 @@ mod changed_database;
 mod files;
 mod keys;
 mod tampered;
+mod unproven_records;
 
 use std::path::Path;
 
-use portcullis_core::audit::note::VerifierKey;
+use portcullis_core::{
+    audit::{leaf_bytes, leaf_hash, note::VerifierKey},
+    clock::Timestamp,
+};
 use portcullis_store::RecordTexts;
 use portcullis_testkit::{Gateway, Principal};
 use serde_json::json;
@@ -100,6 +104,35 @@ fn rewrite(gateway: &Gateway, id: &str, change: impl FnOnce(&mut RecordTexts)) {
     let is_sqlite = gateway.database_url().starts_with("sqlite:");
     let bytes = if is_sqlite { format!("x'{digits}'") } else { format!("'\\x{digits}'") };
     gateway.tamper(&format!("UPDATE audit_events SET packed = {bytes} WHERE id = '{id}'"));
+}
+
+/// Writes the record of an event anew with its leaf, in its row, in its seal and in the first tile of the tree.
+pub(crate) fn forge(gateway: &Gateway, org: &str, id: &str, change: impl FnOnce(&mut RecordTexts)) {
+    rewrite(gateway, id, change);
+    let of_event = |column: &str| {
+        let seal = "audit_seals s JOIN audit_events e ON e.position = s.position";
+        let asked = format!("SELECT s.{column} FROM {seal} WHERE e.id = '{id}'");
+        gateway.ask(&asked).parse::<i64>().unwrap()
+    };
+    let at = of_event("sequence");
+    let recorded_at = Timestamp::from_micros(of_event("recorded_at"));
+    let leaf = leaf_bytes(&kept_record(gateway, id).core, at, recorded_at).unwrap();
+    let hash = leaf_hash(leaf.as_bytes()).map(|byte| format!("{byte:02x}")).concat();
+    let first = 32 * at;
+    let (hash, hashes) = if gateway.database_url().starts_with("sqlite:") {
+        let hash = format!("x'{hash}'");
+        let rest = format!("substr(hashes, {})", first + 33);
+        let hashes = format!("CAST(substr(hashes, 1, {first}) || {hash} || {rest} AS BLOB)");
+        (hash, hashes)
+    } else {
+        let hash = format!("'\\x{hash}'::bytea");
+        let hashes = format!("overlay(hashes PLACING {hash} FROM {})", first + 1);
+        (hash, hashes)
+    };
+    let seal = format!("org_id = '{org}' AND sequence = {at}");
+    gateway.tamper(&format!("UPDATE audit_seals SET leaf_hash = {hash} WHERE {seal}"));
+    let tile = format!("org_id = '{org}' AND level = 0 AND tile = 0");
+    gateway.tamper(&format!("UPDATE audit_tiles SET hashes = {hashes} WHERE {tile}"));
 }
 
 fn run_to_end(mut command: std::process::Command) -> (i32, String) {

@@ -83,6 +83,7 @@ async fn counters_whose_labels_are_known_start_at_zero_and_what_happens_adds_no_
         "portcullis_audit_mismatched_reads_total",
         "portcullis_audit_refused_rows_total",
         "portcullis_audit_sink_failures_total{sink=\"copy\"}",
+        "portcullis_audit_stopped_removals_total",
         "portcullis_audit_sink_rejected_total{sink=\"copy\"}",
         "portcullis_connections_refused_total{limit=\"node\"}",
         "portcullis_dlp_findings_total{direction=\"output\",category=\"secret\"}",

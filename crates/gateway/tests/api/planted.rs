@@ -3,18 +3,19 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use portcullis_app::Operator;
 use portcullis_core::{
     audit::{
         Actor, Auth, Detached, DlpFinding, DlpResult, Event, EventType, Governance, Outcome,
         OutcomeStatus, RecordedDecision, Request, Target,
     },
     clock::Clock,
-    id::{EventId, Ids, OrgId, PrincipalId, RequestId},
+    id::{EventId, HoldId, Ids, OrgId, PrincipalId, RequestId},
     random::Random,
     refusal::Executed,
     trace::TraceId,
 };
-use portcullis_store::{AuditSettings, AuditWriter, EventTexts, NewEvent, TextColumn};
+use portcullis_store::{AuditSettings, AuditWriter, EventTexts, Hold, NewEvent, TextColumn};
 
 use crate::prelude::*;
 
@@ -42,31 +43,88 @@ impl Random for Counting {
     }
 }
 
-/// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
-/// of every type, with every decision and every ending. Gives their ids in the order of the log.
-pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
+/// Does something with the operator of the gateway as if it was this moment.
+pub(crate) async fn as_of<T>(
+    gateway: &Gateway,
+    at: Timestamp,
+    act: impl AsyncFnOnce(&Operator) -> T,
+) -> T {
     let store = store(gateway).await;
-    let clock: Arc<dyn Clock> = Arc::new(Still(now(gateway).await));
+    let clock: Arc<dyn Clock> = Arc::new(Still(at));
     let random: Arc<dyn Random> = Arc::new(Counting::default());
     let settings = AuditSettings::new("planter".to_owned());
     let (writer, task) = AuditWriter::new(store.clone(), Arc::clone(&clock), settings);
     let mut tasks = JoinSet::new();
     tasks.spawn(task.run());
-    let ids = Ids { clock: &*clock, random: &*random };
-    let mut planted = Vec::with_capacity(count);
-    let events: Vec<NewEvent> = (0..count).map(|number| row(&event(ids, who, number))).collect();
-    for batch in events.chunks(500) {
-        planted.extend(batch.iter().map(|event| event.id.to_string()));
-        let deadline = Instant::now() + PATIENCE;
-        let appending = batch.iter().map(|event| writer.append(event.clone(), deadline));
-        for appended in join_all(appending).await {
-            appended.unwrap();
-        }
-    }
-    drop(writer);
+    let operator = Operator { clock, random, store: store.clone(), writer, os_user: None };
+    let done = act(&operator).await;
+    drop(operator);
     tasks.join_all().await;
     store.close().await;
-    planted
+    done
+}
+
+/// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
+/// of every type, with every decision and every ending. Gives their ids in the order of the log.
+pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
+    plant_at(gateway, who, now(gateway).await, count).await
+}
+
+/// The same as if it was this moment.
+pub(crate) async fn plant_at(
+    gateway: &Gateway,
+    who: &Principal,
+    at: Timestamp,
+    count: usize,
+) -> Vec<String> {
+    as_of(gateway, at, async |operator| {
+        let ids = Ids { clock: &*operator.clock, random: &*operator.random };
+        let mut planted = Vec::with_capacity(count);
+        let events: Vec<NewEvent> =
+            (0..count).map(|number| row(&event(ids, who, number))).collect();
+        for batch in events.chunks(500) {
+            planted.extend(batch.iter().map(|event| event.id.to_string()));
+            let deadline = Instant::now() + PATIENCE;
+            let appending =
+                batch.iter().map(|event| operator.writer.append(event.clone(), deadline));
+            for appended in join_all(appending).await {
+                appended.unwrap();
+            }
+        }
+        planted
+    })
+    .await
+}
+
+/// Holds what `who` did, as if it was this moment.
+pub(crate) async fn hold_at(gateway: &Gateway, who: &Principal, at: Timestamp) {
+    as_of(gateway, at, async |operator| {
+        let ids = Ids { clock: &*operator.clock, random: &*operator.random };
+        let hold = Hold {
+            id: HoldId::new(ids),
+            org_id: who.org.parse().unwrap(),
+            reason: "case 4711".to_owned(),
+            actor_id: Some(who.id.parse().unwrap()),
+            from: None,
+            to: None,
+            created_at: at,
+            released_at: None,
+        };
+        let laid = json!({ "laid": { "id": hold.id, "actor": who.id, "from": null, "to": null } });
+        let mut event = event(ids, who, 0);
+        event.kind = EventType::AuditHoldChanged;
+        event.actor = Actor::operator();
+        event.target = Some(Target {
+            credential: None,
+            id: Some(hold.id.to_string()),
+            provider_id: None,
+            kind: "hold",
+            version: None,
+        });
+        event.detached = Detached::default().keep("hold", Some(laid), &*operator.random);
+        operator.store.lay_hold(&hold, &row(&event)).await.unwrap();
+    })
+    .await;
 }
 
 const KINDS: [EventType; 17] = [

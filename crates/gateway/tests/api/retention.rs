@@ -1,5 +1,7 @@
 //! Erasure, holds and looks at the log, on the real binary.
 
+mod unproven;
+
 use crate::prelude::*;
 
 async fn scene() -> Scene {

@@ -10,17 +10,35 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use super::pruning::{MOVE, Pruned};
 use crate::{
-    db::{Db, NewEvent, Pool, Scope, Store, all, begin, last_given, one, parse, row, run},
+    db::{Db, NewEvent, Pool, Scope, Store, all, begin, find, last_given, one, parse, row, run},
     error::StoreError,
 };
 
 row!(Month { name: String, low: String, high: String });
 row!(EndRow { org_id: String, last: Option<i64>, stays: bool });
 
-/// The last sequence that an org has in a month.
-struct End {
-    org: OrgId,
-    last: i64,
+/// A month of which everything may go, by the columns of its rows.
+#[derive(Debug)]
+pub struct OldMonth {
+    name: String,
+    /// The ids that its events lie between.
+    low: String,
+    high: String,
+    /// The last position that was given out before it was looked at.
+    horizon: i64,
+    /// The last sequence that each org has in it.
+    pub ends: Vec<(OrgId, i64)>,
+}
+
+/// Part of a log up to its last event of a month, as it was proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OldPart {
+    pub org: OrgId,
+    /// Its first sequence, with which the log began.
+    pub first: i64,
+    /// Its last sequence, and the position of the event there.
+    pub last: i64,
+    pub position: i64,
 }
 
 impl Store {
@@ -43,40 +61,44 @@ impl Store {
         Ok(Timestamp::from_micros(floor))
     }
 
-    /// Drops the months of which everything was recorded before `before`, unless an org has a hold
-    /// in force. `tell` makes the event for each org whose log is shorter now. Gives how many
-    /// months are gone.
-    pub async fn prune_months<F>(&self, before: Timestamp, tell: F) -> Result<u64, StoreError>
-    where
-        F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
-    {
-        let Db::Postgres(pool) = &self.db else { return Ok(0) };
-        let mut dropped = 0;
+    /// The months of which everything was recorded before `before`, unless an org has a hold in force, oldest first:
+    /// what their columns say of them. None where the log has no months.
+    pub async fn old_months(&self, before: Timestamp) -> Result<Vec<OldMonth>, StoreError> {
+        let Db::Postgres(pool) = &self.db else { return Ok(Vec::new()) };
+        let mut old = Vec::new();
         for month in over(pool, before).await? {
-            dropped += u64::from(self.prune_month(pool, &month, before, &tell).await?);
+            // What comes later than this, with an id of long ago, is looked for before the drop.
+            let horizon = self.horizon().await?;
+            if let Some(ends) = ends(pool, &month, before).await? {
+                let Month { name, low, high } = month;
+                old.push(OldMonth { name, low, high, horizon, ends });
+            }
         }
-        Ok(dropped)
+        Ok(old)
     }
 
-    async fn prune_month<F>(
+    /// Drops a month, of which these parts were proven. `tell` makes the event for each org whose log is shorter now.
+    /// `false` if it stays, for another node pruned meanwhile, or something of it is not in these parts.
+    pub async fn prune_month<F>(
         &self,
-        pool: &Pool,
-        month: &Month,
-        before: Timestamp,
-        tell: &F,
+        old: &OldMonth,
+        parts: &[OldPart],
+        tell: F,
     ) -> Result<bool, StoreError>
     where
         F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
     {
-        // What comes later than this, with an id of long ago, is looked for before the drop.
-        let horizon = self.horizon().await?;
-        let Some(ends) = ends(pool, month, before).await? else { return Ok(false) };
-        for end in &ends {
-            if !self.begin_behind(pool, month, end, tell).await? {
+        let Db::Postgres(pool) = &self.db else { return Ok(false) };
+        let proven = parts.iter().map(|part| (part.org, part.last));
+        if !proven.eq(old.ends.iter().copied()) {
+            return Ok(false);
+        }
+        for part in parts {
+            if !self.begin_behind(pool, old, part, &tell).await? {
                 return Ok(false);
             }
         }
-        drop_month(pool, month, horizon).await
+        drop_month(pool, old).await
     }
 
     /// Lets the org's log begin behind its last event of the month, and removes what is left of it
@@ -84,34 +106,37 @@ impl Store {
     async fn begin_behind<F>(
         &self,
         pool: &Pool,
-        month: &Month,
-        end: &End,
+        month: &OldMonth,
+        part: &OldPart,
         tell: &F,
     ) -> Result<bool, StoreError>
     where
         F: Fn(OrgId, &Pruned) -> NewEvent + Send + Sync,
     {
-        let pruned =
-            Pruned { first: self.pruned_size(end.org).await?, size: end.last + 1, held: false };
+        let pruned = Pruned { first: part.first, size: part.last + 1, held: false };
         if pruned.events() <= 0 {
             return Ok(true);
         }
-        let org = end.org.to_string();
-        let mut tx = begin(pool, end.org.into()).await?;
+        let org = part.org.to_string();
+        let mut tx = begin(pool, part.org.into()).await?;
         tx.announce_writer().await?;
         if run!(tx, MOVE => &org, pruned.first, pruned.size) == 0 {
             return Ok(false);
         }
-        let last: i64 = one!(tx, scalar POSITION => &org, end.last);
+        let held: bool = one!(tx, scalar HELD => &org);
+        let last: Option<i64> = find!(tx, scalar POSITION => &org, part.last);
+        if held || last != Some(part.position) {
+            return Ok(false);
+        }
         for (sql, limit, bound) in [
-            (SEALS_BELOW, end.last, &month.low),
-            (SEALS_ABOVE, end.last, &month.high),
-            (EVENTS_BELOW, last, &month.low),
-            (EVENTS_ABOVE, last, &month.high),
+            (SEALS_BELOW, part.last, &month.low),
+            (SEALS_ABOVE, part.last, &month.high),
+            (EVENTS_BELOW, part.position, &month.low),
+            (EVENTS_ABOVE, part.position, &month.high),
         ] {
             run!(tx, sql => &org, limit, bound);
         }
-        let event = tell(end.org, &pruned);
+        let event = tell(part.org, &pruned);
         tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
         tx.commit().await.map_err(StoreError::of_commit)?;
         Ok(true)
@@ -129,13 +154,11 @@ async fn ends(
     pool: &Pool,
     month: &Month,
     before: Timestamp,
-) -> Result<Option<Vec<End>>, StoreError> {
+) -> Result<Option<Vec<(OrgId, i64)>>, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
     let rows: Vec<EndRow> = all!(tx, ENDS => &month.low, &month.high, before.as_micros());
     let end = |row: EndRow| match row.last {
-        Some(last) if !row.stays => {
-            Ok(Some(End { org: parse(&row.org_id, "audit_events.org_id")?, last }))
-        }
+        Some(last) if !row.stays => Ok(Some((parse(&row.org_id, "audit_events.org_id")?, last))),
         Some(_) | None => Ok(None),
     };
     rows.into_iter().map(end).collect()
@@ -143,7 +166,7 @@ async fn ends(
 
 /// Drops the partitions of a month of which nothing is shown any more. `false` if the log is locked
 /// for long, or an event of the month was written after all: then the next round tries.
-async fn drop_month(pool: &Pool, month: &Month, horizon: i64) -> Result<bool, StoreError> {
+async fn drop_month(pool: &Pool, month: &OldMonth) -> Result<bool, StoreError> {
     let mut tx = begin(pool, Scope::Installation).await?;
     // A transaction that waits for a lock makes all others wait, so not for long; and shorter than
     // it takes the server to look for two that wait for each other.
@@ -152,7 +175,7 @@ async fn drop_month(pool: &Pool, month: &Month, horizon: i64) -> Result<bool, St
     if let Err(error) = tx.script(lock).await {
         return if error.is_locked_out() { Ok(false) } else { Err(error.into()) };
     }
-    if one!(tx, scalar LATE => &month.low, &month.high, horizon) {
+    if one!(tx, scalar LATE => &month.low, &month.high, month.horizon) {
         return Ok(false);
     }
     let name = &month.name;
@@ -208,6 +231,9 @@ FROM (
 JOIN audit_heads h ON h.org_id = ours.org_id
 ORDER BY ours.org_id"
 );
+
+const HELD: &str =
+    "SELECT EXISTS (SELECT 1 FROM audit_holds WHERE org_id = $1 AND released_at IS NULL)";
 
 const POSITION: &str = "SELECT position FROM audit_seals WHERE org_id = $1 AND sequence = $2";
 

@@ -6,14 +6,27 @@ use portcullis_core::{clock::Timestamp, id::OrgId};
 
 use super::{checkpoints::HeadRow, holds::held};
 use crate::{
-    db::{
-        Db, Found, NewEvent, Store, all, change, events_of_seals, find, read, row, run, sealed_upto,
-    },
+    db::{Db, Found, NewEvent, Store, all, change, events_of_seals, find, read, row, run},
     error::StoreError,
 };
 
-/// Events removed in one transaction at most.
-const BATCH: i64 = 2_000;
+/// An event that may be removed, as it was proven.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OldEvent {
+    pub position: i64,
+    pub id: String,
+}
+
+/// Beginning of a log that may be removed, as it was proven.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OldEvents {
+    /// Place of the first.
+    pub first: i64,
+    /// The events, one behind the other.
+    pub events: Vec<OldEvent>,
+    /// True if a hold covers the event behind them.
+    pub held: bool,
+}
 
 /// Result of one step of pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +47,7 @@ impl Pruned {
     }
 }
 
-row!(OldRow { sequence: i64, position: i64, held: i32 });
+row!(OldRow { sequence: i64, position: i64, id: String, held: i32 });
 
 impl Store {
     /// The orgs in whose logs payloads were recorded before `payloads`, or whose first event was
@@ -55,23 +68,21 @@ impl Store {
         Ok(self.readable(rows))
     }
 
-    /// Removes events from the beginning of the org's log that were recorded before `before`, up to
-    /// the first that a hold covers, a portion at a time. `tell` makes the event that is committed
-    /// with a portion that is not empty. `None` if there is nothing to remove.
-    ///
-    /// Running it twice at once does no harm: only one removes.
+    /// Removes these events from the beginning of the org's log, up to the first that a hold covers by now. `tell`
+    /// makes the event that is committed with it. `None`, and nothing is removed, if the log does not begin with them
+    /// any more: the caller has proven no other rows.
     pub async fn prune<F>(
         &self,
         org: OrgId,
-        before: Timestamp,
+        old: &OldEvents,
         tell: F,
     ) -> Result<Option<Pruned>, StoreError>
     where
         F: Fn(&Pruned) -> NewEvent + Send,
     {
-        let first = self.pruned_size(org).await?;
-        let end = self.first_recorded(org, before).await?;
-        let old = match &self.db {
+        let first = old.first;
+        let end = first.saturating_add(i64::try_from(old.events.len()).unwrap_or(i64::MAX));
+        let select = match &self.db {
             Db::Sqlite { .. } => old_sql!(sqlite),
             Db::Postgres(_) => old_sql!(postgres),
         };
@@ -81,21 +92,27 @@ impl Store {
             tx.announce_writer().await?;
             // Whether an intent has ended is told by its event.
             tx.remove_ended_intents().await?;
-            let rows: Vec<OldRow> = all!(tx, old => &org, first, end, BATCH);
-            let free: Vec<&OldRow> = rows.iter().take_while(|row| row.held == 0).collect();
-            let Some(last) = free.last() else { return Ok(None) };
-            let held = free.len() < rows.len();
-            let pruned = Pruned { first, size: last.sequence + 1, held };
-            let moved = run!(tx, MOVE => &org, first, pruned.size);
+            let rows: Vec<OldRow> = all!(tx, select => &org, first, end);
+            let found = rows.iter().map(|row| (row.sequence, row.position, &row.id));
+            let proven = (first..).zip(&old.events);
+            if !found.eq(proven.map(|(sequence, event)| (sequence, event.position, &event.id))) {
+                return Ok(None);
+            }
+            let free = rows.iter().take_while(|row| row.held == 0);
+            // Events are sealed in the order of their positions.
+            let positions: Vec<_> = free.map(|row| row.position).collect();
+            let size = first + i64::try_from(positions.len()).unwrap_or(i64::MAX);
+            if size == first {
+                return Ok(None);
+            }
+            let pruned = Pruned { first, size, held: size < end || old.held };
+            let moved = run!(tx, MOVE => &org, first, size);
             if moved == 0 {
                 return Ok(None);
             }
             run!(
-                tx, "DELETE FROM audit_seals WHERE org_id = $1 AND sequence < $2" => &org,
-                pruned.size
+                tx, "DELETE FROM audit_seals WHERE org_id = $1 AND sequence < $2" => &org, size
             );
-            // Events are sealed in the order of their positions.
-            let positions: Vec<_> = free.iter().map(|row| row.position).collect();
             tx.delete_events(&org, &positions).await?;
             let event = tell(&pruned);
             tx.insert_events(&self.row_key, event.occurred_at.as_micros(), &[&event]).await?;
@@ -135,13 +152,8 @@ use old_logs;
 /// The SQL for whether the org `o` has a payload from before `$1`.
 macro_rules! old_payload {
     (sqlite) => {
-        concat!(
-            "EXISTS (SELECT 1 FROM audit_index i
-        WHERE i.kind = 5 AND i.name > o.id || ' ' AND i.name < o.id || printf(' %016d', $1))
-    OR o.id IN (SELECT e.org_id FROM audit_events e WHERE e.payload_at < $1 AND e.position > ",
-            sealed_upto!(),
-            ")"
-        )
+        "EXISTS (SELECT 1 FROM audit_index i
+        WHERE i.kind = 5 AND i.name > o.id || ' ' AND i.name < o.id || printf(' %016d', $1))"
     };
     (postgres) => {
         "EXISTS (SELECT 1 FROM audit_events e
@@ -153,13 +165,12 @@ use old_payload;
 macro_rules! old_sql {
     ($dialect:ident) => {
         concat!(
-            "SELECT s.sequence, s.position, ",
+            "SELECT s.sequence, e.position, e.id, ",
             held!(),
             " AS held FROM ",
             events_of_seals!($dialect),
-            " WHERE s.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3 \
-             AND s.sequence < (SELECT tree_size FROM audit_heads WHERE org_id = $1) \
-             ORDER BY s.sequence LIMIT $4"
+            " WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3 \
+             ORDER BY s.sequence"
         )
     };
 }

@@ -7,14 +7,16 @@ use portcullis_core::id::OrgId;
 use super::seal::INDEX;
 use crate::{
     db::{
-        Db, NewEvent, RecordTexts, Session, Store, Value, all, change, events_of_seals,
-        has_sealed_twin, index_entries, read, row, run,
+        Db, FromRow, MOST_BYTES, NewEvent, RecordTexts, Row, Session, Store, Value, all, change,
+        events_of_seals, has_sealed_twin, index_entries, read, row, run,
     },
     error::{DriverError, StoreError},
 };
 
 /// Entries of the index that are looked at together.
 const ENTRIES: i64 = 2_000;
+/// Bytes of records that are read together, as they are packed and as they are unpacked; one may have more.
+const PORTION_BYTES: usize = 32 << 20;
 
 /// The text columns that events are found by, each with the JSON pointer of its value in the record.
 pub const TEXT_COLUMNS: [(&str, &str); 11] = [
@@ -32,7 +34,7 @@ pub const TEXT_COLUMNS: [(&str, &str); 11] = [
 ];
 
 /// The columns that an event is found by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexColumns {
     /// In the order of [`TEXT_COLUMNS`].
     pub texts: [Option<String>; 11],
@@ -85,7 +87,7 @@ row!(IndexedRow {
 });
 
 /// A sealed event as it is found and as it is recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IndexedEvent {
     pub sequence: i64,
     /// Its position among all events, as the event and as its seal have it. Positions ascend with
@@ -106,6 +108,52 @@ pub struct IndexedEvent {
     pub is_indexed: bool,
     /// True if another event has a place and the same id.
     pub is_twin: bool,
+}
+
+/// Sealed events that were read together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexedPortion {
+    pub events: Vec<IndexedEvent>,
+    /// The first place that was not looked at.
+    pub end: i64,
+}
+
+/// A row whose columns may not be readable, at its place.
+struct FoundRow {
+    sequence: i64,
+    row: Option<IndexedRow>,
+}
+
+impl FromRow for FoundRow {
+    fn from_row(row: Row<'_>) -> Result<Self, DriverError> {
+        Ok(Self { sequence: row.get("sequence")?, row: IndexedRow::from_row(row).ok() })
+    }
+}
+
+impl IndexedPortion {
+    /// Unpacks rows up to the place `end`, as far as they have no more bytes than may be read together.
+    fn read(rows: Vec<FoundRow>, end: i64) -> Self {
+        let mut portion = Self { events: Vec::with_capacity(rows.len()), end };
+        let mut bytes = 0_usize;
+        for FoundRow { sequence, row } in rows {
+            let event = row.map_or_else(|| IndexedEvent::unreadable(sequence), IndexedRow::read);
+            let texts = [Some(&event.core), event.detached.as_ref(), event.salts.as_ref()];
+            bytes += texts.into_iter().flatten().map(String::len).sum::<usize>();
+            if bytes > PORTION_BYTES && !portion.events.is_empty() {
+                portion.end = sequence;
+                break;
+            }
+            portion.events.push(event);
+        }
+        portion
+    }
+}
+
+impl IndexedEvent {
+    /// An event whose columns are not of their types: nothing is known of it.
+    fn unreadable(sequence: i64) -> Self {
+        Self { sequence, is_indexed: true, ..Self::default() }
+    }
 }
 
 impl IndexedRow {
@@ -166,21 +214,25 @@ row!(EntryRow {
 });
 
 impl Store {
-    /// The sealed events of the org from the place `first` up to, not including, `end`, as far as
-    /// they are kept, each with the columns that it is found by.
+    /// The sealed events of the org from the place `first` up to, not including, `end`, as far as they are kept and
+    /// have no more bytes than may be read together, each with the columns that it is found by.
     #[boxed]
     pub async fn indexed_events(
         &self,
         org: OrgId,
         first: i64,
         end: i64,
-    ) -> Result<Vec<IndexedEvent>, StoreError> {
-        let sql = self.indexed_sql();
-        let rows: Vec<IndexedRow> = read!(self, org, |conn| all!(conn, sql => org, first, end));
-        Ok(rows.into_iter().map(IndexedRow::read).collect())
+    ) -> Result<IndexedPortion, StoreError> {
+        let [lengths, select] = self.indexed_sql();
+        let portion = read!(self, org, |conn| {
+            let lengths: Vec<(i64, i64)> = all!(conn, lengths => org, first, end);
+            let end = portion_end(&lengths, end);
+            IndexedPortion::read(all!(conn, select => org, first, end), end)
+        });
+        Ok(portion)
     }
 
-    /// Writes the columns of these events anew that are not those that `derive` gives, and the entries that
+    /// Writes the columns of the events of a portion anew that are not those that `derive` gives, and the entries that
     /// they lack, in one transaction. `derive` gives `None` for an event that is to be left as it is; `tell` makes
     /// the event that is committed with it if anything was written. Number of the events that were mended.
     ///
@@ -197,15 +249,15 @@ impl Store {
         D: Fn(&[IndexedEvent]) -> Vec<Option<IndexColumns>> + Send,
         T: Fn(u64) -> NewEvent + Send,
     {
-        let sql = self.indexed_sql();
+        let [_, select] = self.indexed_sql();
         let is_sqlite = matches!(&self.db, Db::Sqlite { .. });
         let mended = change!(self, org, |tx| {
             tx.announce_writer().await?;
             if !is_sqlite {
                 let _: Vec<i64> = all!(tx, scalar LOCK => org, first, end);
             }
-            let rows: Vec<IndexedRow> = all!(tx, sql => org, first, end);
-            let events: Vec<_> = rows.into_iter().map(IndexedRow::read).collect();
+            let IndexedPortion { events, end } =
+                IndexedPortion::read(all!(tx, select => org, first, end), end);
             let mut mended = 0;
             let derived = derive(&events);
             // The entries follow from the columns, which are only known of records that are those of the log.
@@ -286,12 +338,24 @@ impl Store {
         Ok(removed)
     }
 
-    fn indexed_sql(&self) -> &'static str {
+    /// The statements for the lengths of the packed records of events, and for the events.
+    fn indexed_sql(&self) -> [&'static str; 2] {
         match &self.db {
-            Db::Sqlite { .. } => indexed_sql!(sqlite),
-            Db::Postgres(_) => indexed_sql!(postgres),
+            Db::Sqlite { .. } => [lengths_sql!(sqlite), indexed_sql!(sqlite)],
+            Db::Postgres(_) => [lengths_sql!(postgres), indexed_sql!(postgres)],
         }
     }
+}
+
+/// The first place, up to `end`, in front of which records of these lengths may be read together.
+fn portion_end(lengths: &[(i64, i64)], end: i64) -> i64 {
+    let mut bytes = 0_usize;
+    let is_beyond = |(_, length): &&(i64, i64)| {
+        // A longer one is not read at all.
+        bytes += usize::try_from(*length).unwrap_or(0).min(MOST_BYTES);
+        bytes > PORTION_BYTES
+    };
+    lengths.iter().find(is_beyond).map_or(end, |(sequence, _)| *sequence)
 }
 
 /// Writes the columns of one event.
@@ -359,7 +423,7 @@ macro_rules! indexed_sql {
             "
 SELECT s.sequence, s.position AS sealed_position, e.position, e.id, e.type AS kind, e.occurred_at,
     e.committed_at, s.recorded_at, e.payload_at, e.actor_id, e.via, e.token_id, e.target, e.decision, e.policy, e.dlp_result, e.outcome,
-    e.request_id, e.packed, s.leaf_hash, ",
+    e.request_id, CASE WHEN length(e.packed) <= 16777216 THEN e.packed END AS packed, s.leaf_hash, ",
             is_indexed!($dialect),
             " AS is_indexed, ",
             is_twin!($dialect),
@@ -373,6 +437,17 @@ ORDER BY s.sequence"
     };
 }
 use indexed_sql;
+
+macro_rules! lengths_sql {
+    ($dialect:ident) => {
+        concat!(
+            "SELECT s.sequence, CAST(COALESCE(length(e.packed), 0) AS BIGINT) FROM ",
+            events_of_seals!($dialect),
+            " WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3 ORDER BY s.sequence"
+        )
+    };
+}
+use lengths_sql;
 
 /// The SQL for whether the entry `i` is that of an event: 1 or 0. A note that an event waits for its seal ends with
 /// the seal.

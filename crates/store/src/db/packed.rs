@@ -37,7 +37,7 @@ enum Effort {
 const LEVELS: [i32; 2] = [1, -5];
 
 /// Bytes that a frame may unpack to. The largest payload that is kept has some hundred kilobytes.
-const MOST_BYTES: usize = 16 << 20;
+pub(crate) const MOST_BYTES: usize = 16 << 20;
 
 static ENCODERS: LazyLock<[EncoderDictionary<'static>; 2]> =
     LazyLock::new(|| LEVELS.map(|level| EncoderDictionary::copy(DICTIONARY, level)));

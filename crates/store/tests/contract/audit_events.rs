@@ -350,7 +350,7 @@ on_both! {
                 assert_eq!((page.events.len(), page.more), (expected, false), "{filter:?}");
             }
         }
-        let indexed = db.indexed_events(org, 0, 12_000).await.unwrap();
+        let indexed = db.indexed_events(org, 0, 12_000).await.unwrap().events;
         assert!(indexed.iter().all(|event| event.is_indexed));
     }
 

@@ -239,31 +239,8 @@ on_both! {
         if db.is_sqlite() {
             assert_eq!(db.stray_event(org, 0, None).await.unwrap(), Some(text(1)));
         } else {
-            let moved = db.indexed_events(org, 0, 1).await.unwrap();
+            let moved = db.indexed_events(org, 0, 1).await.unwrap().events;
             assert_ne!(moved[0].positions.0, moved[0].positions.1);
         }
-    }
-
-    async fn what_is_erased_of_a_waiting_event_is_sealed_and_of_a_forged_one_is_not(db: Database) {
-        let org = org(&db, 1).await;
-        let (writer, _tasks) = writer(&db);
-        for n in 1..=2 {
-            let core = format!(r#"{{"n":{n}}}"#);
-            let texts = texts(&core)
-                .with(TextColumn::Detached, r#"{"actor_name":"ann"}"#)
-                .with(TextColumn::Salts, r#"{"actor_name":"c2FsdA=="}"#);
-            writer.append(NewEvent { texts, ..event(org, n) }, soon()).await.unwrap();
-        }
-        db.execute_text(format!("UPDATE audit_events SET mac = NULL WHERE id = '{}'", text(2))).await;
-
-        let members = ["actor_name".to_owned()];
-        let erased = db.erase(org, &Selection::default(), &members, 0, |_| event(org, 3)).await;
-        assert_eq!(erased.unwrap().erased, 2);
-        let telling = Telling::default();
-        db.seal(org, &telling).await.unwrap();
-
-        assert_eq!(telling.take(), [(org, text(2), RowFault::Mac)]);
-        let (ids, _) = log_of(&db, org).await;
-        assert_eq!(ids, [1, 3].map(|n| id("evt", n)));
     }
 }

@@ -26,7 +26,7 @@ async fn log(store: &Store) -> OrgId {
 }
 
 async fn indexed(store: &Store, org: OrgId) -> Vec<IndexedEvent> {
-    store.indexed_events(org, 0, EVENTS.into()).await.unwrap()
+    store.indexed_events(org, 0, EVENTS.into()).await.unwrap().events
 }
 
 /// Writes the columns anew that these events had. Number of events that differed.

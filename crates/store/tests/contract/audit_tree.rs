@@ -137,7 +137,7 @@ on_both! {
             let given = [0, 1, 2].map(|n| Some(i64::from(first + n)));
             assert_eq!(places(&again, org, first).await, given, "{table}");
             assert_proves(&again, org, &signer).await;
-            let indexed = again.indexed_events(org, 0, i64::from(first) + 3).await.unwrap();
+            let indexed = again.indexed_events(org, 0, i64::from(first) + 3).await.unwrap().events;
             assert!(indexed.iter().all(|event| event.is_indexed), "{table}");
         }
         assert_eq!(signer.alarms(), 0);

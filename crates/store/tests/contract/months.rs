@@ -4,7 +4,7 @@ use tokio_postgres::Client;
 
 use crate::database;
 use crate::prelude::*;
-use crate::retention::hold;
+use crate::retention::{hold, prune};
 
 fn moment(text: &str) -> Timestamp {
     Timestamp::parse_rfc3339(text).unwrap()
@@ -60,6 +60,22 @@ fn pruning_event(org: OrgId, pruned: &Pruned) -> NewEvent {
     let number: u32 = org.to_string()[25..].parse().unwrap();
     let n = 1000 * (4 + number) + u32::try_from(pruned.size).unwrap();
     NewEvent { id: id_at(at, n), occurred_at: at, kind: "told".into(), ..event(org, n) }
+}
+
+/// Drops the months of before this moment, as if they were proven. Gives their number.
+async fn prune_months(store: &Store, before: Timestamp) -> u32 {
+    let mut dropped = 0;
+    for month in store.old_months(before).await.unwrap() {
+        let mut parts = Vec::new();
+        for &(org, last) in &month.ends {
+            let first = store.pruned_size(org).await.unwrap();
+            let events = store.indexed_events(org, first, last + 1).await.unwrap().events;
+            let position = events.last().map_or(0, |event| event.positions.0);
+            parts.push(OldPart { org, first, last, position });
+        }
+        dropped += u32::from(store.prune_month(&month, &parts, pruning_event).await.unwrap());
+    }
+    dropped
 }
 
 const FEBRUARY: &str = "2026-02-10T00:00:00Z";
@@ -120,8 +136,8 @@ on_both! {
         // Ten days into March, of which the tenth is too young.
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.prune_months(before, pruning_event).await.unwrap();
-        let again = db.prune_months(before, pruning_event).await.unwrap();
+        let dropped = prune_months(&db, before).await;
+        let again = prune_months(&db, before).await;
         let by_row = db.rows_before(before).await.unwrap();
 
         assert_eq!(again, 0);
@@ -150,30 +166,30 @@ on_postgres! {
         db.lay_hold(&laid, &event(held, 900)).await.unwrap();
         let before = moment("2026-03-05T00:00:00Z");
 
-        let dropped = db.prune_months(before, pruning_event).await.unwrap();
+        let dropped = prune_months(&db, before).await;
         let limit = db.rows_before(before).await.unwrap();
-        let rows = db.prune(org, limit, |it| pruning_event(org, it)).await.unwrap();
-        let kept = db.prune(held, limit, |it| pruning_event(held, it)).await.unwrap();
+        let rows = prune(&db, org, limit, |it| pruning_event(org, it)).await;
+        let kept = prune(&db, held, limit, |it| pruning_event(held, it)).await;
 
         assert_eq!(dropped, 0);
         assert_eq!(rows, Some(Pruned { first: 0, size: 4, held: false }));
         assert_eq!(kept, None);
         assert!(exists(&db, "audit_events_2026_01").await);
         db.lift_hold(held, laid.id, &event(held, 901)).await.unwrap();
-        assert_eq!(db.prune_months(before, pruning_event).await.unwrap(), 2);
+        assert_eq!(prune_months(&db, before).await, 2);
         assert_eq!(db.pruned_size(held).await.unwrap(), 4);
     }
 
     async fn a_month_with_an_event_that_has_no_place_or_is_too_young_stays(db: Database) {
         let [org, _] = three_months(&db).await;
         // Of January by its id, recorded in the middle of February.
-        let young = db.prune_months(moment("2026-02-01T00:00:00Z"), pruning_event).await.unwrap();
+        let young = prune_months(&db, moment("2026-02-01T00:00:00Z")).await;
         let late = id_at(moment("2026-01-20T00:00:00Z"), 777);
         let (writer, _tasks) = writer(&db);
         writer.append(NewEvent { id: late, ..event(org, 777) }, soon()).await.unwrap();
 
         let unsealed =
-            db.prune_months(moment("2026-02-05T00:00:00Z"), pruning_event).await.unwrap();
+            prune_months(&db, moment("2026-02-05T00:00:00Z")).await;
 
         assert_eq!((young, unsealed), (0, 0));
         let found = db.find_event(org, Visibility::All, late).await.unwrap();

@@ -64,7 +64,7 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     decision_inputs: Option<Value>,
-    /// Of `audit.erased`: extent of the erasure.
+    /// Of `audit.erased`: extent of the erasure, and the `fault` that stopped it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     erasure: Option<Value>,
@@ -94,7 +94,7 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     log: Option<Value>,
-    /// Of `audit.pruned`: range of the events that were deleted.
+    /// Of `audit.pruned`: range of the events that were deleted, or the `fault` for which none were.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pruning: Option<Value>,

@@ -5,14 +5,17 @@ use portcullis_core::{
     id::OrgId,
     refusal::Executed,
 };
-use portcullis_store::{Erased, NewEvent, Selection};
+use portcullis_store::{Erased, ErasedParts, NewEvent, Selection};
 use serde_json::json;
 
-use super::{Operator, OperatorError};
+use super::{LogIdentity, Operator, OperatorError};
 use crate::{
     audit::{
-        events::row_of,
+        events::{patience, row_of},
+        evidence::Evidence,
+        faults::Unproven,
         holds::{reason, span},
+        retention::open_log,
     },
     request::target_of,
 };
@@ -33,53 +36,78 @@ pub struct ErasureRequest {
 
 impl Operator {
     /// Erases values and salts of the events selected. Those under a hold are left as they are and
-    /// counted; both is recorded, in the transactions that erase.
-    pub async fn erase(&self, request: &ErasureRequest) -> Result<Erased, OperatorError> {
-        let reason = reason(&request.reason)?;
-        let ErasureRequest { org, selection, .. } = request;
-        span(selection.from, selection.to)?;
+    /// counted; both is recorded, in the transactions that erase. Where the log does not prove what is to be erased,
+    /// nothing more is, and that is recorded, too.
+    pub async fn erase(
+        &self,
+        identity: LogIdentity,
+        request: &ErasureRequest,
+    ) -> Result<Erased, OperatorError> {
+        reason(&request.reason)?;
+        span(request.selection.from, request.selection.to)?;
         let members = members(&request.members)?;
-        let tell = |step: &Erased| self.erased(*org, selection, &members, reason, step);
+        match self.erase_proven(identity, request, &members).await {
+            Ok(erased) => Ok(erased),
+            Err(Unproven::Store(error)) => Err(error.into()),
+            Err(Unproven::Fault(fault)) => {
+                let told = Some(fault.to_string());
+                let event = self.erased(request, &members, &Erased::default(), told);
+                self.writer.append(event, patience()).await?;
+                Err(OperatorError::Unproven(fault))
+            }
+        }
+    }
+
+    async fn erase_proven(
+        &self,
+        identity: LogIdentity,
+        request: &ErasureRequest,
+        members: &[String],
+    ) -> Result<Erased, Unproven> {
+        let signer = self.signer(identity);
+        let mut evidence = Evidence::default();
+        let reader = self.reader(&signer);
+        let log = open_log(&reader, request.org, &mut evidence).await?;
+        let parts = ErasedParts::Members(members);
+        let tell = |step: &Erased| Some(self.erased(request, members, step, None));
         let mut all = Erased::default();
-        let mut after = 0;
+        let mut after = -1;
         loop {
-            let step = self.store.erase(*org, selection, &members, after, tell).await?;
+            let places = self.store.select_events(request.org, &request.selection, after).await?;
+            let (events, reached) = evidence.erasable(&log, &places, |_| true).await?;
+            let Some(reached) = reached else { return Ok(all) };
+            let step = self.store.erase(request.org, &events, parts, tell).await?;
             all.erased += step.erased;
             all.held += step.held;
-            match step.next {
-                Some(next) => after = next,
-                None => return Ok(all),
-            }
+            after = reached;
         }
     }
 
     fn erased(
         &self,
-        org: OrgId,
-        selection: &Selection,
+        request: &ErasureRequest,
         members: &[String],
-        reason: &str,
         step: &Erased,
+        fault: Option<String>,
     ) -> NewEvent {
+        let ErasureRequest { org, selection, reason, .. } = request;
         let target = match (selection.event, selection.actor) {
             (Some(event), _) => target_of("audit_event", event),
             (None, Some(actor)) => target_of("principal", actor),
-            (None, None) => target_of("audit_log", org),
+            (None, None) => target_of("audit_log", *org),
         };
-        let mut event = self.event(EventType::AuditErased, org, target);
+        let mut event = self.event(EventType::AuditErased, *org, target);
         event.count = Some(step.erased);
         if step.erased == 0 {
-            event.outcome = Outcome {
-                error_code: None,
-                executed: Executed::No,
-                http_status: 0,
-                status: OutcomeStatus::Denied,
-            };
+            event.outcome = REFUSED;
         }
-        let details = json!({
-            "members": members, "erased": step.erased, "held": step.held, "reason": reason,
+        let mut details = json!({
+            "members": members, "erased": step.erased, "held": step.held, "reason": reason.trim(),
             "from": selection.from, "to": selection.to,
         });
+        if let (Value::Object(details), Some(fault)) = (&mut details, fault) {
+            details.insert("fault".to_owned(), Value::String(fault));
+        }
         event.detached = event.detached.keep("erasure", Some(details), &*self.random);
         row_of(&event)
     }

@@ -8,6 +8,7 @@ use portcullis_core::{
 };
 use portcullis_store::{EventRecord, Org, Visibility};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::{Operator, OperatorError};
 use crate::audit::{
@@ -20,10 +21,14 @@ use crate::audit::{
         },
     },
     log::LogSigner,
+    proven::LogReader,
 };
 
-/// The name and the keys of the logs, of an installation.
-#[derive(Debug)]
+/// Events that are read at a time.
+const PAGE: u32 = 200;
+
+/// The name and the keys of the logs, as the operator's shell has them.
+#[derive(Debug, Clone)]
 pub struct LogIdentity {
     /// The public host of the installation.
     pub host: String,
@@ -38,6 +43,11 @@ impl Operator {
             Arc::clone(&self.random),
             identity.keys,
         )
+    }
+
+    pub(super) fn reader<'a>(&'a self, signer: &'a LogSigner) -> LogReader<'a> {
+        let stop = CancellationToken::new();
+        LogReader { store: &self.store, signer, writer: &self.writer, stop }
     }
 
     /// Writes an export of the org's log. That it was made is recorded, with the hash of what was

@@ -1,9 +1,8 @@
 //! The index of events, made anew from the log: whatever events are found and counted by follows from their records,
 //! and is compared with these.
 //!
-//! A record is taken only if it is the one of its leaf in the stored tree; that this tree is the one that was signed
-//! is what `portcullis audit verify` finds out. Each batch of events is a transaction of its own, beside whatever
-//! serves: a run that was ended is gone on with by another one.
+//! A record is taken only if it is the one of its leaf in the signed tree. Each batch of events is a transaction of its
+//! own, beside whatever serves: a run that was ended is gone on with by another one.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +11,18 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{CountedEvents, IndexColumns, IndexedEvent, NewEvent, Org, StoreError};
+use portcullis_store::{
+    CountedEvents, IndexColumns, IndexedEvent, IndexedPortion, NewEvent, Org, StoreError,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{
-    Operator,
-    verification::{WIDTH, columns_of, differing_columns, indexed, place, reaches_its_head},
-};
+use super::{LogIdentity, Operator};
 use crate::{
     audit::{
         events::{object, row_of},
+        faults::Unproven,
+        proven::{ProvenLog, WIDTH, columns_of, differing_columns, indexed, place},
         retention::Retention,
     },
     request::target_of,
@@ -152,52 +152,104 @@ impl Operator {
     pub async fn reindex(
         &self,
         org: &Org,
+        identity: LogIdentity,
+        mode: ReindexMode,
+        retention: Retention,
+        progress: impl FnMut(i64, i64) + Send,
+    ) -> Result<Reindexed, StoreError> {
+        let mut found = Reindexed::default();
+        let signer = self.signer(identity);
+        let reader = self.reader(&signer);
+        let done = async {
+            let log = ProvenLog::open(&reader, org.id).await?;
+            self.reindex_log(&log, mode, retention, progress, &mut found).await
+        };
+        match done.await {
+            Ok(()) => {}
+            // Other logs are looked at.
+            Err(Unproven::Fault(fault)) => found.end = Some(fault.to_string()),
+            Err(Unproven::Store(error @ StoreError::Conflict(_))) => {
+                found.end = Some(error.to_string());
+            }
+            Err(Unproven::Store(error)) => return Err(error),
+        }
+        Ok(found)
+    }
+
+    async fn reindex_log(
+        &self,
+        log: &ProvenLog<'_>,
         mode: ReindexMode,
         retention: Retention,
         mut progress: impl FnMut(i64, i64) + Send,
-    ) -> Result<Reindexed, StoreError> {
-        let mut found = Reindexed::default();
-        if let Err(fault) = reaches_its_head(self.store.log_ends(org.id).await?) {
-            found.end = Some(fault.to_string());
-            return Ok(found);
-        }
-        let kept_from = self.store.pruned_size(org.id).await?;
-        let mut counted = self.nothing_counted(org.id, kept_from, retention).await?;
+        found: &mut Reindexed,
+    ) -> Result<(), Unproven> {
+        let org = log.org;
+        let kept_from = self.store.pruned_size(org).await?;
+        let mut counted = Some(self.nothing_counted(org, kept_from, retention).await?);
         // What is sealed from now on is indexed by whoever seals it.
-        let size = self.size(org.id).await?;
+        let size = log.size;
         let begin = u64::try_from(kept_from).unwrap_or(0) / WIDTH;
         let mut before = None;
         for index in begin..size.div_ceil(WIDTH) {
             let first = index * WIDTH;
             let end = size.min(first + WIDTH);
             let id = TileId { level: 0, index };
-            let leaves = self.tile(org.id, id, end - first).await?.unwrap_or_default();
-            let part = Part { first, end, leaves, before };
-            before =
-                self.reindex_part(org.id, mode, &part, kept_from, &mut found).await?.or(before);
-            self.store.count_calls(org.id, &mut counted, place(end)).await?;
+            let leaves = self.tile(org, id, end - first).await?.unwrap_or_default();
+            // A tile that is not of the signed tree proves nothing.
+            let leaves = if log.has_leaves(first, &leaves).await? { leaves } else { Vec::new() };
+            let mut part = Part { first, end, leaves, before };
+            self.reindex_part(org, mode, &mut part, kept_from, found).await?;
+            before = part.before;
+            self.count_calls(org, &mut counted, place(end)).await?;
             progress(place(end), place(size));
         }
-        while place(self.size(org.id).await?) > counted.end.saturating_add(LATE) {
-            let end = counted.end.saturating_add(LATE);
-            self.store.count_calls(org.id, &mut counted, end).await?;
+        self.reindex_counts(org, mode, counted, found).await?;
+        Ok(())
+    }
+
+    /// Counts up to the place `end`; nothing any more, if columns cannot be counted by.
+    async fn count_calls(
+        &self,
+        org: OrgId,
+        counted: &mut Option<CountedEvents>,
+        end: i64,
+    ) -> Result<(), StoreError> {
+        let Some(so_far) = counted else { return Ok(()) };
+        match self.store.count_calls(org, so_far, end).await {
+            Err(StoreError::Corrupt(_) | StoreError::Conflict(_)) => *counted = None,
+            done => done?,
+        }
+        Ok(())
+    }
+
+    /// Compares the counts of the org, or makes them anew.
+    async fn reindex_counts(
+        &self,
+        org: OrgId,
+        mode: ReindexMode,
+        mut counted: Option<CountedEvents>,
+        found: &mut Reindexed,
+    ) -> Result<(), StoreError> {
+        while let Some(end) = counted.as_ref().map(|it| it.end.saturating_add(LATE))
+            && place(self.size(org).await?) > end
+        {
+            self.count_calls(org, &mut counted, end).await?;
         }
         // Counts of what is gone are what is left of it.
-        if !found.is_whole() {
-            return Ok(found);
-        }
+        let Some(counted) = counted.filter(|_| found.is_whole()) else { return Ok(()) };
         found.counts = match mode {
             // Counted by columns that are wrong, they would only seem to differ.
             ReindexMode::Check if found.differing > 0 => None,
             ReindexMode::Check => {
-                Some(self.store.mend_counts(org.id, counted, None::<fn(u64) -> NewEvent>).await?)
+                Some(self.store.mend_counts(org, counted, None::<fn(u64) -> NewEvent>).await?)
             }
             ReindexMode::Mend => {
-                let tell = |count| self.reindexed(org.id, count, &json!({ "what": "counts" }));
-                Some(self.store.mend_counts(org.id, counted, Some(tell)).await?)
+                let tell = |count| self.reindexed(org, count, &json!({ "what": "counts" }));
+                Some(self.store.mend_counts(org, counted, Some(tell)).await?)
             }
         };
-        Ok(found)
+        Ok(())
     }
 
     /// Number of the org's sealed events.
@@ -217,32 +269,39 @@ impl Operator {
         if kept_from > 0 {
             let oldest =
                 self.store.indexed_events(org, kept_from, kept_from.saturating_add(1)).await?;
-            let oldest = oldest.first().map(|event| Timestamp::from_micros(event.recorded_at));
+            let oldest =
+                oldest.events.first().map(|event| Timestamp::from_micros(event.recorded_at));
             complete = complete.max(oldest.unwrap_or(complete));
         }
         Ok(CountedEvents::new(kept_from, complete, now))
     }
 
-    /// Compares the events of a part of the log, and mends those that differ. When the last of them was recorded.
+    /// Compares the events of a part of the log, as many at a time as may be read together, and mends those that
+    /// differ.
     async fn reindex_part(
         &self,
         org: OrgId,
         mode: ReindexMode,
-        part: &Part,
+        part: &mut Part,
         kept_from: i64,
         found: &mut Reindexed,
-    ) -> Result<Option<i64>, StoreError> {
-        let (first, end) = (place(part.first), place(part.end));
-        let events = self.store.indexed_events(org, first, end).await?;
-        let places = end - first.max(kept_from);
-        let there = i64::try_from(events.len()).unwrap_or(i64::MAX);
-        found.missing += u64::try_from(places - there).unwrap_or(0);
-        if found.note(&events, &part.derive(&events)) && mode == ReindexMode::Mend {
-            let details = json!({ "what": "events", "first": first, "last": end - 1 });
-            let tell = |count| self.reindexed(org, count, &details);
-            self.store.mend_events(org, first, end, |events| part.derive(events), tell).await?;
+    ) -> Result<(), StoreError> {
+        let mut first = place(part.first);
+        while first < place(part.end) {
+            let read = self.store.indexed_events(org, first, place(part.end)).await?;
+            let IndexedPortion { events, end } = read;
+            let there = i64::try_from(events.len()).unwrap_or(i64::MAX);
+            let places = end - first.max(kept_from).min(end);
+            found.missing += u64::try_from(places - there).unwrap_or(0);
+            if found.note(&events, &part.derive(&events)) && mode == ReindexMode::Mend {
+                let details = json!({ "what": "events", "first": first, "last": end - 1 });
+                let tell = |count| self.reindexed(org, count, &details);
+                self.store.mend_events(org, first, end, |events| part.derive(events), tell).await?;
+            }
+            part.before = events.last().map(|event| event.recorded_at).or(part.before);
+            first = end;
         }
-        Ok(events.last().map(|event| event.recorded_at))
+        Ok(())
     }
 
     /// Compares the entries of the index with the events, and with [`ReindexMode::Mend`] removes those that none has:

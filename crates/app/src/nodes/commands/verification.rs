@@ -15,12 +15,15 @@ use portcullis_core::{
     },
     id::OrgId,
 };
-use portcullis_store::{LogEnds, Org, StoreError};
+use portcullis_store::{Org, StoreError};
 
-pub(super) use self::walk::{WIDTH, columns_of, differing_columns, indexed, place};
-use self::{removals::IndexFault, walk::Walk};
+use self::walk::Walk;
 use super::{Operator, logs::LogIdentity};
-use crate::audit::exports::{ExportError, SignedLog};
+use crate::audit::{
+    exports::{ExportError, SignedLog},
+    faults::IndexFault,
+    proven::{is_signed, reaches_its_head},
+};
 
 /// Evidence that a log is held against: all of it comes from outside of the database.
 #[derive(Debug, Clone, Default)]
@@ -74,7 +77,7 @@ impl Operator {
         }
         let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
         let kept = witnessed.newest.as_ref().map(|since| since.checkpoint().size);
-        if let Err(fault) = is_signed(ends, &signed, kept) {
+        if let Err(fault) = is_signed(ends, signed.size, kept) {
             return Ok(Err(fault));
         }
         let mut walk = match self.walk(org.id, &signed, witnessed).await? {
@@ -86,7 +89,7 @@ impl Operator {
             Err(fault) => return Ok(Err(fault)),
         };
         match walk.pending.take() {
-            Some(fault) => Ok(Err(self.worst(org.id, fault_of(&fault)).await?)),
+            Some(fault) => Ok(Err(self.worst(org.id, fault.into()).await?)),
             None => Ok(Ok((report, Indexed { events: walk.events, strangers: walk.strangers }))),
         }
     }
@@ -152,61 +155,4 @@ fn report(
         values_proven: walk.values,
         values_unproven: 0,
     }))
-}
-
-/// Refuses a log whose seals do not reach as far as its head counts, or go on beyond.
-pub(super) fn reaches_its_head(LogEnds { size, sealed, agree }: LogEnds) -> Result<(), Fault> {
-    if sealed < size {
-        let missing = match size - sealed {
-            1 => format!("event {sealed} is missing"),
-            _ => format!("events {sealed} to {} are missing", size - 1),
-        };
-        let what = format!("{missing}: the log has given out {size} places, and its end is cut");
-        return Err(Fault::Incomplete(what));
-    }
-    if sealed > size || !agree {
-        let what = format!(
-            "the head of the log counts {size} events and is not that of the last one there, at \
-             place {}",
-            sealed - 1
-        );
-        return Err(Fault::Index(what));
-    }
-    Ok(())
-}
-
-/// Refuses a log that is shorter than one that was kept, or of which not all can be signed.
-fn is_signed(ends: LogEnds, signed: &SignedLog, kept: Option<u64>) -> Result<(), Fault> {
-    let now = signed.size;
-    if let Some(then) = kept.filter(|then| *then > now) {
-        let what = format!(
-            "the log was set back: a checkpoint of {then} events was kept, and it has {now} now"
-        );
-        return Err(Fault::Inconsistent(what));
-    }
-    if u64::try_from(ends.size).is_ok_and(|size| size > now) {
-        let what = format!(
-            "the log has {} events of which {now} are signed: its tree is not the continuation of \
-             the one that was signed last",
-            ends.size
-        );
-        return Err(Fault::Inconsistent(what));
-    }
-    Ok(())
-}
-
-fn fault_of(fault: &IndexFault) -> Fault {
-    match fault {
-        IndexFault::Stray(_) | IndexFault::Beyond(_) | IndexFault::Twin { .. } => {
-            Fault::Root(fault.to_string())
-        }
-        IndexFault::Empty(_) => Fault::Incomplete(fault.to_string()),
-        IndexFault::Position(_)
-        | IndexFault::Leaf(_)
-        | IndexFault::Columns { .. }
-        | IndexFault::Hidden(_)
-        | IndexFault::Value { .. }
-        | IndexFault::Erasures(_)
-        | IndexFault::Tile { .. } => Fault::Index(fault.to_string()),
-    }
 }

@@ -24,6 +24,7 @@ const UNLABELLED: [&str; 14] = [
     super::AUDIT_FORKED,
     super::AUDIT_MISMATCHED,
     super::AUDIT_REFUSED,
+    super::AUDIT_STOPPED,
     super::TOKEN_LOOKUPS,
     super::TOKEN_RENEWALS,
 ];

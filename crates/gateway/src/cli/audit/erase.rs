@@ -36,14 +36,17 @@ pub(in super::super) struct Erase {
 impl Erase {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { reason, event, actor, from, to, members, of } = self;
+        let config = of.installation.config()?;
         let erase = async |node: &OfflineNode| {
+            let identity = node.log_identity(&config).await?;
             let org = node.operator.org_or_only(of.org.as_deref()).await?.id;
             let id = org.to_string();
             let find =
                 async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);
             let actor = super::actor(actor.as_deref(), find).await?;
             let selection = Selection { event, actor, from, to };
-            Ok(node.operator.erase(&ErasureRequest { org, selection, members, reason }).await?)
+            let request = ErasureRequest { org, selection, members, reason };
+            Ok(node.operator.erase(identity, &request).await?)
         };
         let erased = of.installation.with_offline_node(erase).await?;
         let value = json!({ "erased": erased.erased, "held": erased.held });

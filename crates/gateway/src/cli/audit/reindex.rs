@@ -33,6 +33,7 @@ impl Reindex {
         let mode = if self.check { ReindexMode::Check } else { ReindexMode::Mend };
         let reindex = async |node: &OfflineNode| {
             let operator = &node.operator;
+            let identity = node.log_identity(&config).await?;
             let named = match &self.org {
                 Some(named) => Some(operator.org(named).await?),
                 None => None,
@@ -45,9 +46,8 @@ impl Reindex {
             let mut logs = Vec::new();
             for org in orgs {
                 let mut bar = Bar::new();
-                let found =
-                    operator.reindex(&org, mode, retention, |done, size| bar.show(done, size));
-                let found = found.await;
+                let show = |done, size| bar.show(done, size);
+                let found = operator.reindex(&org, identity.clone(), mode, retention, show).await;
                 bar.clear();
                 logs.push((org, found?));
             }

@@ -168,22 +168,6 @@ async fn entries_of_the_index_and_counts_that_were_changed_are_found() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_made_of_a_record_that_is_not_the_one_of_the_log() {
-    let (gateway, who) = logged(2).await;
-    let id = invoke(&gateway, &who).await;
-    assert!(size(&gateway, &who).await > 2);
-    rewrite(&gateway, &id, |texts| {
-        texts.core = texts.core.replace("\"decision\":\"allow\"", "\"decision\":\"deny\"");
-    });
-
-    reindex(&gateway, &[], 10, "NOT those of the log").await;
-
-    let kept = gateway.ask(&format!("SELECT decision FROM audit_events WHERE id = '{id}'"));
-    assert_eq!(kept, "allow");
-    live(&gateway, &[], 10, "").await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_was_killed_is_gone_on_with_beside_a_gateway_that_serves() {
     let (gateway, who) = logged(1).await;
     plant(&gateway, &who, 1_500).await;

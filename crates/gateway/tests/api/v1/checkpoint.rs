@@ -10,7 +10,7 @@ use portcullis_core::{
     id::{EventId, OrgId},
     json::{Bounds, canonical, parse},
 };
-use portcullis_store::{EventTexts, NewEvent, TextColumn};
+use portcullis_store::{EventTexts, NewEvent, OldEvent, OldEvents, TextColumn};
 use serde_json::Map;
 
 use crate::{
@@ -171,8 +171,14 @@ async fn younger_proofs_hold_when_the_beginning_of_the_log_is_gone() {
     let proven = verify_event(without, &proven.text, &keys).unwrap();
     assert_eq!((proven.values_proven, proven.values_unproven), (0, 0), "{proven:?}");
 
-    let far = Timestamp::from_micros(i64::MAX / 2);
-    let pruned = store(&gateway).await.prune(org, far, |_| pruned(org)).await.unwrap().unwrap();
+    let store = store(&gateway).await;
+    let events = store.indexed_events(org, 0, i64::MAX).await.unwrap().events;
+    let events = events.into_iter().map(|it| {
+        let [id, ..] = it.columns.texts;
+        OldEvent { position: it.positions.0, id: id.unwrap() }
+    });
+    let all = OldEvents { events: events.collect(), ..OldEvents::default() };
+    let pruned = store.prune(org, &all, |_| pruned(org)).await.unwrap().unwrap();
 
     assert!(pruned.events() >= 2, "{pruned:?}");
     assert_eq!(proof(&gateway, &who, &old).await.status, 404);

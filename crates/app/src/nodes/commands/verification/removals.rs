@@ -14,74 +14,21 @@ use portcullis_core::{audit::EventType, clock::Timestamp, id::OrgId, json};
 use portcullis_store::{
     EventFilter, EventOrder, EventRecord, IndexedEvent, StoreError, Visibility,
 };
-use serde_json::{Map, Value, value::RawValue};
+use serde_json::{Map, Value};
 
-use crate::{audit::events::object, nodes::commands::Operator};
+use crate::{
+    audit::{
+        events::object,
+        faults::IndexFault,
+        proven::{PAYLOADS, text_at, values_of},
+    },
+    nodes::commands::Operator,
+};
 
 /// Events that are read at a time.
 const PAGE: u32 = 200;
-/// The members of which nothing but a commitment may ever have been there.
-const PAYLOADS: [&str; 2] = ["input", "output"];
 /// An event that was under way when an erasure began was not seen by it. In microseconds.
 const UNDER_WAY: i64 = 60_000_000;
-
-/// A difference between what a log is proven by and its events.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum IndexFault {
-    #[error("event {id} has two places in the log, one of them {sequence}: it was copied")]
-    Twin {
-        /// Its id, as the record has it.
-        id: String,
-        sequence: i64,
-    },
-    /// A position is not that of the order of the log: listing passes over the event.
-    #[error("the event at place {0} has a position that is out of order; lists pass over it")]
-    Position(i64),
-    /// An event is neither in the log nor waits to come into it: it was added from outside.
-    #[error(
-        "the event {0} stands among those that have a place in the log and has none: it was added or \
-         changed from outside, and an `audit.rows_refused` event tells if the gateway refused it"
-    )]
-    Stray(String),
-    /// A row that the sealer does not look at.
-    #[error(
-        "the event {0} stands at a position that the gateway has not given out: it was added from outside, \
-         and gets no place"
-    )]
-    Beyond(String),
-    /// Filters and retention find it by others than its record says.
-    #[error(
-        "event {id} at place {sequence} is not found by its record: `{columns}` differ; see `audit reindex`"
-    )]
-    Columns {
-        /// Its id, as the record has it.
-        id: String,
-        sequence: i64,
-        columns: String,
-    },
-    #[error("the event at place {0} is missing")]
-    Empty(i64),
-    #[error("event {id} at place {sequence}: {wrong}")]
-    Value {
-        /// Its id, as the record has it.
-        id: String,
-        sequence: i64,
-        /// The value, and the fault of it.
-        wrong: String,
-    },
-    #[error("more events have lost values of `{0}` than the `audit.erased` events of it tell")]
-    Erasures(String),
-    #[error("the tree has another leaf at place {0} than the event there")]
-    Leaf(i64),
-    #[error("the tile {index} at level {level} of the tree is not that of its leaves")]
-    Tile { level: u8, index: u64 },
-    /// Events are passed over as removed, and nothing says that they were.
-    #[error(
-        "the first {0} events are passed over as if they had been removed, and no event of the log \
-         tells that they were"
-    )]
-    Hidden(u64),
-}
 
 /// All that the log tells of what is gone.
 #[derive(Debug, Default)]
@@ -143,14 +90,15 @@ impl Removals {
     fn add(&mut self, event: &EventRecord) {
         let detached = event.detached.as_deref().and_then(object).unwrap_or_default();
         let told = |name: &str| detached.get(name).and_then(Value::as_object);
-        if let Some(pruning) = told("pruning") {
+        // One that tells why nothing went tells of nothing that is gone.
+        if let Some(pruning) = told("pruning").filter(|it| !it.contains_key("fault")) {
             let last = pruning.get("last").and_then(Value::as_u64);
             self.events_before = self.events_before.max(last.map_or(0, |last| last + 1));
             if pruning.get("what").and_then(Value::as_str) == Some("payloads") {
                 self.payloads_before = self.payloads_before.max(time_of(pruning, "before"));
             }
         }
-        if let Some(erasure) = told("erasure") {
+        if let Some(erasure) = told("erasure").filter(|it| !it.contains_key("fault")) {
             self.add_erasure(event, erasure);
         }
     }
@@ -270,18 +218,6 @@ impl Erasure {
     }
 }
 
-type Values<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
-
-fn values_of(event: &IndexedEvent) -> Option<Values<'_>> {
-    serde_json::from_str(event.detached.as_deref().unwrap_or("{}")).ok()
-}
-
-/// True if the row has a payload, not only the commitment to one.
-pub(in super::super) fn keeps_payload(event: &IndexedEvent) -> bool {
-    let values = values_of(event).unwrap_or_default();
-    PAYLOADS.iter().any(|name| values.get(*name).is_some_and(|value| value.get() != "null"))
-}
-
 /// The members of which neither value nor salt is there. Refuses a row that nothing of ours leaves
 /// behind, naming the member.
 fn lost_members(event: &IndexedEvent, record: &Map<String, Value>) -> Result<Vec<String>, String> {
@@ -326,14 +262,4 @@ fn is_null(salt: &str, commitment: &Value) -> bool {
 
 fn time_of(told: &Map<String, Value>, name: &str) -> Option<Timestamp> {
     told.get(name).and_then(Value::as_str).and_then(Timestamp::parse_rfc3339)
-}
-
-/// The text at this place of a record.
-pub(in super::super) fn text_at<'a>(
-    record: &'a Map<String, Value>,
-    pointer: &str,
-) -> Option<&'a str> {
-    let mut names = pointer.split('/').skip(1);
-    let first = record.get(names.next()?)?;
-    names.try_fold(first, |value, name| value.get(name))?.as_str()
 }

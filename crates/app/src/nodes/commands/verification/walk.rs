@@ -9,30 +9,28 @@ use std::ops::Range;
 
 use portcullis_core::{
     audit::{
-        Hash, Sealed, Shown, StoredError,
+        Hash, Shown,
         export::Fault,
         tiles::{GrowingTree, TileId, Tiles},
     },
     clock::Timestamp,
     id::OrgId,
 };
-use portcullis_store::{IndexColumns, IndexedEvent, StoreError, TEXT_COLUMNS};
+use portcullis_store::{IndexedEvent, IndexedPortion, StoreError};
 use serde_json::{Map, Value};
 
-use super::{
-    Witnessed,
-    removals::{IndexFault, Removals, keeps_payload, text_at},
-};
+use super::{Witnessed, removals::Removals};
 use crate::{
-    audit::{events::object, exports::SignedLog},
+    audit::{
+        exports::SignedLog,
+        faults::IndexFault,
+        proven::{WIDTH, is_found, is_placed, place, verify_event},
+    },
     nodes::commands::Operator,
 };
 
-/// Leaves of a tile, and bytes of a hash.
-pub(in super::super) const WIDTH: u64 = 256;
+/// Bytes of a hash.
 const HASH: usize = 32;
-/// Microseconds by which the clock of a node may be set back between an event and its commit.
-const CLOCKS: i64 = 60_000_000;
 /// Most kept trees of which it is told that they are not of this log.
 const MAX_TOLD: usize = 1_000;
 
@@ -54,16 +52,9 @@ impl Operator {
             if tile.is_none() {
                 walk.note(IndexFault::Tile { level: 0, index });
             }
-            let events = self.store.indexed_events(org, place(first), place(end)).await?;
-            let after = walk.position;
             let tile = tile.as_deref().unwrap_or_default();
-            if let Err(fault) = walk.take(first..end, tile, &events, witnessed)? {
+            if let Err(fault) = self.walk_tile(&mut walk, first..end, tile, witnessed).await? {
                 return Ok(Err(fault));
-            }
-            if walk.pending.is_none() {
-                let oldest = place(first.max(walk.first));
-                let stray = self.stray(org, oldest, place(end), after, &events).await?;
-                walk.pending = stray;
             }
             let full = walk.tree.take_full();
             if walk.pending.is_none() {
@@ -74,6 +65,35 @@ impl Operator {
             walk.pending = self.beside(org, &walk).await?;
         }
         Ok(Ok(walk))
+    }
+
+    /// Walks through the events of a tile, as many at a time as may be read together.
+    async fn walk_tile(
+        &self,
+        walk: &mut Walk,
+        places: Range<u64>,
+        mut tile: &[Hash],
+        witnessed: &Witnessed,
+    ) -> Result<Result<(), Fault>, StoreError> {
+        let org = walk.org;
+        let mut first = places.start;
+        while first < places.end {
+            let read = self.store.indexed_events(org, place(first), place(places.end)).await?;
+            let IndexedPortion { events, end } = read;
+            let next = u64::try_from(end).unwrap_or(places.end);
+            let after = walk.position;
+            if let Err(fault) = walk.take(first..next, tile, &events, witnessed)? {
+                return Ok(Err(fault));
+            }
+            if walk.pending.is_none() {
+                let oldest = place(first.max(walk.first));
+                walk.pending = self.stray(org, oldest, end, after, &events).await?;
+            }
+            let taken = usize::try_from(next - first).unwrap_or(usize::MAX);
+            tile = tile.get(taken..).unwrap_or_default();
+            first = next;
+        }
+        Ok(Ok(()))
     }
 
     /// Fault behind the last event, or of the whole log.
@@ -253,19 +273,7 @@ impl Walk {
     /// The leaf of an event, if it is the one that its seal has, and its values are those committed to.
     fn event(&mut self, event: &IndexedEvent) -> Result<Hash, Fault> {
         let at = event.sequence;
-        let unread = || Fault::Root(StoredError(at).to_string());
-        let record = object(&event.core).ok_or_else(unread)?;
-        let verified = indexed(event).ok_or_else(unread)?.verify(Shown::Whole);
-        let leaf = verified.leaf.ok_or_else(unread)?;
-        if !verified.mismatches.is_empty() {
-            let what = verified.mismatches.join(", ");
-            return Err(Fault::Root(format!(
-                "event {at} was changed: it is not the one of the log in: {what}"
-            )));
-        }
-        if text_at(&record, "/org_id") != Some(&self.org.to_string()) {
-            return Err(Fault::Root(format!("event {at} is not of the org of this log")));
-        }
+        let (record, leaf, opened) = verify_event(self.org, event, Shown::Whole)?;
         // Its leaf has milliseconds.
         let recorded_at = Timestamp::from_micros(event.recorded_at).floor_to_millis();
         if recorded_at < self.recorded_at {
@@ -273,7 +281,7 @@ impl Walk {
         }
         self.recorded_at = recorded_at;
         self.events += 1;
-        self.values += verified.opened;
+        self.values += opened;
         let before = self.before.replace(event.recorded_at);
         if self.pending.is_none() {
             self.pending = self.compare(event, &record, before).err();
@@ -289,21 +297,9 @@ impl Walk {
         record: &Map<String, Value>,
         before: Option<i64>,
     ) -> Result<(), IndexFault> {
-        let (position, sealed) = event.positions;
-        if position != sealed || position <= self.position {
-            return Err(IndexFault::Position(event.sequence));
-        }
-        let sequence = event.sequence;
-        let id = || text_at(record, "/id").unwrap_or_default().to_owned();
-        if event.is_twin {
-            return Err(IndexFault::Twin { id: id(), sequence });
-        }
+        is_placed(event, record, self.position)?;
         self.removals.compare(event, record)?;
-        let columns = differing_columns(event, columns_of(event, record, before).as_ref());
-        if !columns.is_empty() {
-            return Err(IndexFault::Columns { id: id(), sequence, columns: columns.join("`, `") });
-        }
-        Ok(())
+        is_found(event, record, before)
     }
 
     /// Adds a leaf to the tree, and holds it against the trees of that size that were kept.
@@ -327,58 +323,6 @@ impl Walk {
     }
 }
 
-/// The event as core reads it.
-pub(in super::super) fn indexed(event: &IndexedEvent) -> Option<Sealed<'_>> {
-    Some(Sealed {
-        core: &event.core,
-        detached: event.detached.as_deref(),
-        salts: event.salts.as_deref(),
-        sequence: event.sequence,
-        recorded_at: Timestamp::from_micros(event.recorded_at),
-        leaf_hash: event.leaf_hash.as_slice().try_into().ok()?,
-    })
-}
-
-/// The columns that follow from the record of an event; the one in front was recorded at `before`.
-pub(in super::super) fn columns_of(
-    event: &IndexedEvent,
-    record: &Map<String, Value>,
-    before: Option<i64>,
-) -> Option<IndexColumns> {
-    let stored = &event.columns;
-    let occurred_at = text_at(record, "/occurred_at")?;
-    // Records have milliseconds.
-    let is_same = Timestamp::from_micros(stored.occurred_at).to_string() == occurred_at;
-    let said = Timestamp::parse_rfc3339(occurred_at)?.as_micros();
-    // Recorded later than the one in front is only what was committed later.
-    let is_later = before.is_some_and(|before| before < event.recorded_at);
-    let fits = stored.committed_at == event.recorded_at
-        || (said - CLOCKS..event.recorded_at).contains(&stored.committed_at) && !is_later;
-    let committed_at = if fits { stored.committed_at } else { event.recorded_at };
-    Some(IndexColumns {
-        texts: TEXT_COLUMNS.map(|(_, at)| text_at(record, at).map(str::to_owned)),
-        occurred_at: if is_same { stored.occurred_at } else { said },
-        committed_at,
-        payload_at: keeps_payload(event).then_some(committed_at),
-    })
-}
-
-/// Names of the columns that are not these; `index` for entries that are not there.
-pub(in super::super) fn differing_columns(
-    event: &IndexedEvent,
-    derived: Option<&IndexColumns>,
-) -> Vec<&'static str> {
-    let mut columns = derived.map_or_else(|| vec!["occurred_at"], |it| event.columns.differing(it));
-    if !event.is_indexed {
-        columns.push("index");
-    }
-    columns
-}
-
 const fn damaged() -> StoreError {
     StoreError::Corrupt("audit_tiles")
-}
-
-pub(in super::super) fn place(sequence: u64) -> i64 {
-    i64::try_from(sequence).unwrap_or(i64::MAX)
 }
