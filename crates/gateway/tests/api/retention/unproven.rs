@@ -129,7 +129,7 @@ const ATTACKS: [Attack; 10] = [
                 it,
                 log,
                 &["UPDATE audit_events SET payload_at = 1 WHERE ORG AND payload_at IS NOT NULL"],
-            )
+            );
         },
         "`payload_at` differ",
     ),
@@ -188,7 +188,7 @@ const ATTACKS: [Attack; 10] = [
                 it,
                 log,
                 &["UPDATE audit_events SET committed_at = 1 WHERE ORG AND actor_id = 'BOB'"],
-            )
+            );
         },
         "`committed_at",
     ),
