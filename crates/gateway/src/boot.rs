@@ -6,6 +6,7 @@ mod durability;
 pub(crate) mod log_keys;
 mod names;
 mod nodes;
+mod operator_api;
 mod outdated;
 mod problems;
 mod system;
@@ -44,10 +45,10 @@ use portcullis_core::{
     id::{Ids, OrgId},
     idempotency::{ANSWERS, AnswerKey},
     policy::PolicyError,
-    random::{self, Random},
+    random::Random,
     vault::Vault,
 };
-use portcullis_faces::{Cursors, Feeds, Gateway, KnownSenders, OperatorApi, Proxies, Strangers};
+use portcullis_faces::{Cursors, Feeds, Gateway, KnownSenders, Proxies, Strangers};
 use portcullis_lanes::Workers;
 use portcullis_store::{
     AuditSettings, AuditTask, AuditWriter, DatabaseSettings, RowKey, Store, Weakness,
@@ -164,26 +165,6 @@ impl OfflineNode {
         let os_user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).ok();
         let random = Arc::new(SystemRandom);
         Self { operator: Operator { clock, random, store, writer, os_user }, tasks }
-    }
-
-    /// The use cases over this store, and their API for the operator. Seals the logs where it has their keys.
-    pub(crate) fn api(
-        &self,
-        config: &Config,
-        identity: Option<LogIdentity>,
-    ) -> Result<(Arc<App>, OperatorApi), BootError> {
-        let Operator { clock, random, store, writer, .. } = &self.operator;
-        let (clock, random) = (Arc::clone(clock), Arc::clone(random));
-        let key = random::bytes(&*random);
-        let parts = Parts::bare(clock, random, store.clone(), writer.clone(), &self.tasks);
-        let mut parts = parts.map_err(BootError::Other)?;
-        if let Some(LogIdentity { host, keys }) = identity {
-            parts.audit.log_host = host;
-            parts.audit.log_keys = keys;
-        }
-        let app = App::new(parts).map_err(|errors| ungoverned(&errors))?;
-        let api = OperatorApi::new(gateway(config, &key, Arc::clone(&app))?);
-        Ok((app, api))
     }
 
     /// The name and the keys of the logs. Makes the keys if nothing was ever signed.

@@ -118,6 +118,14 @@ pub(super) enum Orgs<'a> {
 }
 
 impl Installation {
+    /// The gateway to work on over its API, if one is named.
+    pub(super) async fn gateway(&self, org: Option<&str>) -> Result<Option<Api<'static>>, Failure> {
+        match self.gateway_address() {
+            Some(url) => Ok(Some(Api::Remote(self.remote.gateway(&url, org).await?))),
+            None => Ok(None),
+        }
+    }
+
     /// Asks the API of the gateway that is named, otherwise that of the installation as its operator.
     pub(super) async fn ask<T>(
         &self,

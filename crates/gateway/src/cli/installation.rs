@@ -6,7 +6,6 @@ use clap::Args;
 use portcullis_core::id::OrgId;
 
 use super::{
-    api::Api,
     output::{Failure, Output},
     remote::{self, GatewayOptions},
 };
@@ -55,14 +54,6 @@ impl Installation {
     pub(super) fn gateway_address(&self) -> Option<String> {
         let of_environment = || self.config.is_none().then(remote::address_of_environment)?;
         self.remote.url.clone().or_else(of_environment)
-    }
-
-    /// The gateway to work on over its API, if one is named.
-    pub(super) async fn gateway(&self, org: Option<&str>) -> Result<Option<Api<'static>>, Failure> {
-        match self.gateway_address() {
-            Some(url) => Ok(Some(Api::Remote(self.remote.gateway(&url, org).await?))),
-            None => Ok(None),
-        }
     }
 
     /// The id of an org that is given by its id or its name. An id is taken as it is.
