@@ -17,11 +17,13 @@ use std::sync::LazyLock;
 use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
+    routing::{get, post},
 };
 use portcullis_core::{
     limits::Resource::{self, Requests},
     principal::Scope,
 };
+use utoipa::openapi::path::{HttpMethod, Operation, OperationBuilder, Paths};
 use utoipa_axum::routes;
 
 use self::row::{Routes, Row};
@@ -201,51 +203,70 @@ fn oauth_server() -> Vec<Row> {
     ]
 }
 
+/// A page of the console: its largest body, method and path, its name in the document, its handler, and what it is.
+macro_rules! page {
+    ($body:expr, $method:ident $path:literal, $id:ident, $($handler:ident)::+, $summary:literal) => {
+        row(Open, Requests, Shared, $body, || {
+            let operation = describe_page(stringify!($id), $summary);
+            let mut paths = Paths::new();
+            paths.add_path_operation($path, vec![page!(@ $method)], operation);
+            (Vec::new(), paths, $method(console::$($handler)::+))
+        })
+    };
+    (@ get) => { HttpMethod::Get };
+    (@ post) => { HttpMethod::Post };
+}
+
+fn describe_page(id: &'static str, summary: &'static str) -> Operation {
+    let operation = OperationBuilder::new().tag("console").operation_id(Some(id));
+    operation.summary(Some(summary)).build()
+}
+
 /// The console.
 #[rustfmt::skip]
 fn pages() -> Vec<Row> {
     vec![
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::home::show)),
+        page!(NONE,  get  "/console",                            console_home,             home::show,              "The first page of the console"),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(console::assets::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::events::list)),
+        page!(NONE,  get  "/console/events",                     console_events,           events::list,            "Events, the newest first, with the filters of the API"),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(console::live::stream)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::limits::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::log::show)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::log::export)),
+        page!(NONE,  get  "/console/limits",                     console_limits,           limits::show,            "Limits of the plan and what is used of them"),
+        page!(NONE,  get  "/console/log",                        console_log,              log::show,               "The log: its checkpoint, its exports and holds, and a check that it continues what was seen"),
+        page!(FORM,  post "/console/log",                        console_export,           log::export,             "Begins an export of the log, from the form of its page"),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(console::log::file)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(console::log::checkpoint)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::events::show)),
+        page!(NONE,  get  "/console/events/{id}",                console_event,            events::show,            "One event: what was asked, decided, found and answered, and with `explain=1` why"),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(console::events::proof)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::approvals::list)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::approvals::show)),
-        row(Open,                           Requests,    Shared,     SMALL, || routes!(console::approvals::decide)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::tools::list)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::tools::show)),
-        row(Open,                           Requests,    Shared,     LARGE, || routes!(console::tools::call)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::policies::list)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::policies::show)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::workbench::show)),
-        row(Open,                           Requests,    Shared,     LARGE, || routes!(console::workbench::ask)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::dlp::show)),
-        row(Open,                           Requests,    Shared,     LARGE, || routes!(console::dlp::scan)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::providers::list)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::providers::connected)),
-        row(Open,                           Requests,    Shared,     LARGE, || routes!(console::providers::connect)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::providers::refresh)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::providers::test)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::providers::disconnect)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::people::list)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::people::create)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::people::change)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::people::create_token)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::tokens)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::revoke_token)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::sessions)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::end_session)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::clients)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::withdraw_consent)),
-        row(Open,                           Requests,    Shared,     NONE,  || routes!(console::lists::waiting)),
-        row(Open,                           Requests,    Shared,     FORM,  || routes!(console::lists::accept_tool)),
+        page!(NONE,  get  "/console/approvals",                  console_approvals,        approvals::list,         "Approvals: those that wait, or those with the status that the query names"),
+        page!(NONE,  get  "/console/approvals/{id}",             console_approval,         approvals::show,         "One approval: the call as it will be sent, who asked for it, and a form to decide"),
+        page!(SMALL, post "/console/approvals/{id}",             console_decide,           approvals::decide,       "Decides about an approval, from the form of its page"),
+        page!(NONE,  get  "/console/tools",                      console_tools,            tools::list,             "The tools that the person sees, with the filters of the API, and those that were left out"),
+        page!(NONE,  get  "/console/tools/{id}",                 console_tool,             tools::show,             "One tool: its definition as accepted, who may call it, and a form to try it"),
+        page!(LARGE, post "/console/tools/{id}",                 console_try_tool,         tools::call,             "Calls a tool as the person, from the form of its page: a governed call like any other"),
+        page!(NONE,  get  "/console/policies",                   console_policies,         policies::list,          "The policies in force and how often each decided, with the filters of the API"),
+        page!(NONE,  get  "/console/policies/{id}",              console_policy,           policies::show,          "One policy: its text, where it comes from, what it reads, and how often it decided"),
+        page!(NONE,  get  "/console/workbench",                  console_workbench,        workbench::show,         "The workbench with an empty draft"),
+        page!(LARGE, post "/console/workbench",                  console_try_draft,        workbench::ask,          "Checks, simulates, replays or downloads a draft. Nothing is executed or put in force"),
+        page!(NONE,  get  "/console/dlp",                        console_dlp,              dlp::show,               "An empty form"),
+        page!(LARGE, post "/console/dlp",                        console_scan,             dlp::scan,               "Scans a text or a JSON value by the settings in force. It is not kept, recorded or logged"),
+        page!(NONE,  get  "/console/providers",                  console_providers,        providers::list,         "Connections, with what the person may do to each"),
+        page!(NONE,  get  "/console/providers/{slug}/connected", console_connected,        providers::connected,    "The page that a browser comes back to from the authorization of a provider: a button that\nconfirms. Nothing is connected before it is pressed"),
+        page!(LARGE, post "/console/providers/connect",          console_connect,          providers::connect,      "Connects a provider, from the list or the page that the browser came back to"),
+        page!(FORM,  post "/console/providers/{id}/refresh",     console_refresh_provider, providers::refresh,      "Refreshes a connection, from the list"),
+        page!(FORM,  post "/console/providers/{id}/test",        console_test_provider,    providers::test,         "Asks a provider for its tools now, from the list"),
+        page!(FORM,  post "/console/providers/{id}/disconnect",  console_disconnect,       providers::disconnect,   "Ends a connection, from the list"),
+        page!(NONE,  get  "/console/people",                     console_people,           people::list,            "Users and service accounts, with forms that make and change them"),
+        page!(FORM,  post "/console/people",                     console_create_principal, people::create,          "Makes a user or a service account, from the list"),
+        page!(FORM,  post "/console/people/{id}",                console_change_principal, people::change,          "Changes the role of a user or the scopes of a service account, or switches either off or on"),
+        page!(FORM,  post "/console/tokens",                     console_create_token,     people::create_token,    "Makes a token of a service account, and shows it this once"),
+        page!(NONE,  get  "/console/tokens",                     console_tokens,           lists::tokens,           "The page of `GET /v1/tokens`"),
+        page!(FORM,  post "/console/tokens/{id}/revoke",         console_revoke_token,     lists::revoke_token,     "Revokes a token, from the list of tokens"),
+        page!(NONE,  get  "/console/sessions",                   console_sessions,         lists::sessions,         "The page of `GET /v1/sessions`"),
+        page!(FORM,  post "/console/sessions/{id}/end",          console_end_session,      lists::end_session,      "Ends a browser session, from the list of sessions"),
+        page!(NONE,  get  "/console/clients",                    console_clients,          lists::clients,          "The page of `GET /v1/consents`"),
+        page!(FORM,  post "/console/clients/{id}/withdraw",      console_withdraw_consent, lists::withdraw_consent, "Withdraws a consent, from the list of clients"),
+        page!(NONE,  get  "/console/waiting",                    console_waiting_tools,    lists::waiting,          "Definitions of tools that wait to be accepted, the accepted one beside the new one"),
+        page!(FORM,  post "/console/waiting/{id}/accept",        console_accept_tool,      lists::accept_tool,      "Accepts the definition of a tool that was shown"),
     ]
 }
 

@@ -18,7 +18,7 @@ use crate::{
     exchange::Outcome,
     gateway::Gateway,
     pages::{
-        html::{escape, forward, page},
+        html::{forward, html, page},
         login::{SignedIn, Visitor, VisitorForm, login_address, step_up_address},
     },
 };
@@ -159,11 +159,10 @@ fn redirect(to: &str) -> Response {
 
 /// An error that goes back to no client.
 fn show_error(error: &OAuthError) -> Response {
-    let mut text =
-        String::from("<p>The program that sent you here asked for something that cannot be done: ");
-    escape(&error.description, &mut text);
-    text.push_str(" (<code>");
-    escape(error.code.as_str(), &mut text);
-    text.push_str("</code>).</p><p>Nothing was given to it. Close this page, and begin anew in the program.</p>");
+    let text = html(
+        "<p>The program that sent you here asked for something that cannot be done: {} (<code>{}</code>).</p>\
+         <p>Nothing was given to it. Close this page, and begin anew in the program.</p>",
+        &[&error.description, &error.code.as_str()],
+    );
     page(StatusCode::BAD_REQUEST, "Not possible", &text)
 }

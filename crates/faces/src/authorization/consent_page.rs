@@ -9,7 +9,7 @@ use portcullis_core::{
 };
 
 use crate::pages::{
-    html::{escape, form_page},
+    html::{Html, form_page, hidden, html, markup},
     login::SignedIn,
 };
 
@@ -18,64 +18,49 @@ pub(super) fn show(asked: &ConsentQuestion, query: &str, signed_in: &SignedIn) -
     form_page(StatusCode::OK, "Allow access?", &text(asked, query, signed_in.form_token.expose()))
 }
 
-fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> String {
+fn text(asked: &ConsentQuestion, query: &str, form_token: &str) -> Html {
     let client = asked.request().client();
     let person = asked.person();
-    let mut text = String::from("<p><strong>");
-    escape(&client.reference().name, &mut text);
-    text.push_str(match asked.face() {
-        Face::All | Face::One(_) => {
-            "</strong> asks to use tools through this gateway in your name.</p><dl>"
-        }
-        Face::Rest => "</strong> asks to work on this gateway in your name.</p><dl>",
-    });
-    entry("Client", &vouched(client), &mut text);
+    let purpose = match asked.face() {
+        Face::All | Face::One(_) => "asks to use tools through this gateway in your name.",
+        Face::Rest => "asks to work on this gateway in your name.",
+    };
     let uri = asked.redirect_uri();
-    entry("Returns to", &format!("{} ({})", uri.describe(), uri.as_str()), &mut text);
-    entry("Signed in as", &person.name, &mut text);
-    entry("Organization", &person.org_name, &mut text);
-    entry("Tools of", &tools(asked.face()), &mut text);
-    text.push_str("</dl><p>It could:</p><ul>");
-    for scope in asked.scopes().iter() {
-        text.push_str("<li>");
-        escape(in_words(scope), &mut text);
-        text.push_str("</li>");
-    }
-    text.push_str(
-        "</ul><p>Policies of your organization apply to each call. Did you not begin this yourself? \
-         Then deny it.</p><form method=\"post\" action=\"/oauth/authorize\">",
-    );
-    hidden("form_token", form_token, &mut text);
-    hidden("request", query, &mut text);
-    hidden("shown", &shown_digest(asked), &mut text);
-    if uri.is_web() {
-        text.push_str(
-            "<p><label><input type=\"checkbox\" name=\"remember\" value=\"1\"> Remember for this \
-             client</label></p>",
-        );
-    }
-    text.push_str(
-        "<p><button name=\"decision\" value=\"allow\">Allow</button> \
+    let facts = [
+        ("Client", vouched(client)),
+        ("Returns to", format!("{} ({})", uri.describe(), uri.as_str())),
+        ("Signed in as", person.name.clone()),
+        ("Organization", person.org_name.clone()),
+        ("Tools of", tools(asked.face())),
+    ];
+    let scopes = asked.scopes().iter().map(|scope| html("<li>{}</li>", &[&in_words(scope)]));
+    let remember = uri.is_web().then(|| {
+        markup(
+            "<p><label><input type=\"checkbox\" name=\"remember\" value=\"1\"> Remember for this client</label></p>",
+        )
+    });
+    html(
+        "<p><strong>{}</strong> {}</p><dl>{}</dl><p>It could:</p><ul>{}</ul>\
+         <p>Policies of your organization apply to each call. Did you not begin this yourself? Then deny it.</p>\
+         <form method=\"post\" action=\"/oauth/authorize\">{}{}\
+         <p><button name=\"decision\" value=\"allow\">Allow</button> \
          <button name=\"decision\" value=\"deny\">Deny</button></p>\
          <p><button name=\"decision\" value=\"other\">Use another account</button></p></form>",
-    );
-    text
-}
-
-fn entry(name: &str, value: &str, text: &mut String) {
-    text.push_str("<dt>");
-    text.push_str(name);
-    text.push_str("</dt><dd>");
-    escape(value, text);
-    text.push_str("</dd>");
-}
-
-fn hidden(name: &str, value: &str, text: &mut String) {
-    text.push_str("<input type=\"hidden\" name=\"");
-    text.push_str(name);
-    text.push_str("\" value=\"");
-    escape(value, text);
-    text.push_str("\">");
+        &[
+            &client.reference().name,
+            &purpose,
+            &Html::from(
+                facts.map(|(name, value)| html("<dt>{}</dt><dd>{}</dd>", &[&name, &value])),
+            ),
+            &scopes.collect::<Html>(),
+            &Html::from([
+                hidden("form_token", form_token),
+                hidden("request", query),
+                hidden("shown", &shown_digest(asked)),
+            ]),
+            &remember.unwrap_or_default(),
+        ],
+    )
 }
 
 /// Party that vouches for a client.

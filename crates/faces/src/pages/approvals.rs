@@ -12,10 +12,7 @@ use axum::{
 };
 use portcullis_core::id::ApprovalId;
 
-use super::{
-    html::{escape, page},
-    login::see_other,
-};
+use super::html::{Html, html, markup, page, see_other};
 use crate::gateway::Gateway;
 
 /// The way to the page of an approval in the console; without a console, a page that says how people decide.
@@ -34,8 +31,8 @@ pub(crate) async fn show(
 ) -> Response {
     let id = path.ok().and_then(|Path(text)| text.parse::<ApprovalId>().ok());
     let Some(id) = id else {
-        let text = "<p>This is not the address of an approval.</p>";
-        return page(StatusCode::NOT_FOUND, "Not known", text);
+        let text = markup("<p>This is not the address of an approval.</p>");
+        return page(StatusCode::NOT_FOUND, "Not known", &text);
     };
     if gateway.console && gateway.app.logins.is_on() {
         return see_other("A call waits for approval", &format!("/console/approvals/{id}"));
@@ -44,31 +41,23 @@ pub(crate) async fn show(
     page(StatusCode::OK, "A call waits for approval", &text(url, id))
 }
 
-fn text(url: &str, id: ApprovalId) -> String {
-    let mut text = String::from(
+fn text(url: &str, id: ApprovalId) -> Html {
+    let id = id.to_string();
+    html(
         "<p>A policy asks that people approve a call of a tool before it runs. Nobody is signed in here, \
          so this page shows nothing of the call and takes no decision.</p><p>If you may approve it, \
          read it with a token of your own that has the scopes <code>approvals:read</code> and \
-         <code>approvals:decide</code>:</p><pre>",
-    );
-    let commands = format!(
-        "curl -H \"Authorization: Bearer $TOKEN\" \\\n  {url}/v1/approvals/{id}\n\n\
-         curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
-         -d '{{\"decision\": \"approve\", \"digest\": \"sha256:…\"}}' \\\n  \
-         {url}/v1/approvals/{id}/decision"
-    );
-    escape(&commands, &mut text);
-    text.push_str(
-        "</pre><p><code>digest</code> is that of the call which you read; \
-         <code>\"decision\": \"deny\"</code> says no. The operator of this gateway can decide at its \
-         shell:</p><pre>",
-    );
-    escape(&format!("portcullis approval show {id}\n"), &mut text);
-    escape(&format!("portcullis approval approve {id} --reason \"…\""), &mut text);
-    text.push_str(
-        "</pre><p>Whoever asked for the call makes the same call again once it is approved.</p>",
-    );
-    text
+         <code>approvals:decide</code>:</p>\
+         <pre>curl -H &quot;Authorization: Bearer $TOKEN&quot; \\\n  {}/v1/approvals/{}\n\n\
+         curl -H &quot;Authorization: Bearer $TOKEN&quot; -H &quot;Content-Type: application/json&quot; \\\n  \
+         -d &#39;{&quot;decision&quot;: &quot;approve&quot;, &quot;digest&quot;: &quot;sha256:…&quot;}&#39; \\\n  \
+         {}/v1/approvals/{}/decision</pre>\
+         <p><code>digest</code> is that of the call which you read; \
+         <code>&quot;decision&quot;: &quot;deny&quot;</code> says no. The operator of this gateway can decide at its \
+         shell:</p><pre>portcullis approval show {}\nportcullis approval approve {} --reason &quot;…&quot;</pre>\
+         <p>Whoever asked for the call makes the same call again once it is approved.</p>",
+        &[&url, &id, &url, &id, &id, &id],
+    )
 }
 
 #[cfg(test)]
@@ -79,7 +68,7 @@ mod tests {
     fn the_address_is_text_in_the_page() {
         let id = "apr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
 
-        let shown = text("https://gw.example/<script>", id);
+        let shown = text("https://gw.example/<script>", id).into_visible();
 
         assert!(
             shown.contains("https://gw.example/&lt;script&gt;/v1/approvals/apr_01M7"),

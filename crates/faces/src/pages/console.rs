@@ -4,11 +4,24 @@
 //! caller, and shows its answer. So it shows nothing that the API does not give, filters as the API
 //! does, and every rule about scopes, limits and events is that of the API.
 
+/// A page: its template, and what that shows beside the frame.
+macro_rules! page {
+    ($name:ident $(<$life:lifetime>)? = $path:tt; $($(#[$doc:meta])* $field:ident: $kind:ty),* $(,)?) => {
+        #[derive(askama::Template)]
+        #[template(path = $path)]
+        struct $name $(<$life>)? {
+            frame: crate::pages::console::signed_in::Frame,
+            $($(#[$doc])* $field: $kind,)*
+        }
+    };
+}
+
 mod api;
 pub(crate) mod approvals;
 pub(crate) mod assets;
 pub(crate) mod dlp;
 pub(crate) mod events;
+mod form;
 pub(crate) mod home;
 mod json;
 pub(crate) mod limits;
@@ -36,10 +49,7 @@ use axum::{
 };
 use portcullis_core::{principal::Scope, refusal::Refusal};
 
-use self::{
-    api::Problem,
-    signed_in::{Frame, Guest},
-};
+use self::{api::Problem, signed_in::Guest};
 use super::html::{forward, visible};
 use crate::exchange::Outcome;
 
@@ -69,22 +79,29 @@ fn render(status: StatusCode, template: &impl Template) -> Response {
     response
 }
 
-/// Page of an operation that was refused: the API's message, and what helps.
-#[derive(Template)]
-#[template(path = "problem.html")]
-struct ProblemPage<'a> {
-    frame: Frame,
-    problem: &'a Problem,
-}
+// Page of an operation that was refused: the API's message, and what helps.
+page! { ProblemPage<'a> = "problem.html"; problem: &'a Problem }
 
 impl Problem {
     fn page(&self, guest: &Guest) -> Response {
-        let lacks_admin = self.details.is("/required_scope", Scope::Admin.as_str());
-        if let Some(address) = guest.proof_address().filter(|_| lacks_admin) {
-            return forward("Log in", &address);
+        if self.status != StatusCode::NOT_FOUND
+            && let Some(forwarded) = guest.step_up_of(self)
+        {
+            return forwarded;
         }
         let frame = guest.frame("Not possible", "");
         render(self.status, &ProblemPage { frame, problem: self })
+    }
+}
+
+impl Guest {
+    /// The way to a proof of what `admin` asks for, if a refused operation lacks that.
+    fn step_up_of(&self, problem: &Problem) -> Option<Response> {
+        let lacks_admin = problem.details.is("/required_scope", Scope::Admin.as_str());
+        // What is another's is not found without `admin`.
+        let is_hidden = problem.status == StatusCode::NOT_FOUND;
+        let address = self.proof_address().filter(|_| lacks_admin || is_hidden)?;
+        Some(forward("Log in", &address))
     }
 }
 

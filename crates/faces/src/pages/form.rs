@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::extract::{FromRequest, Request};
 use portcullis_core::{authorization::OAuthForm, refusal::Refusal};
+use serde_json::{Map, Value};
 
 use crate::{
     exchange::{Outcome, RequestBody},
@@ -34,6 +35,15 @@ impl Form {
     pub(crate) fn of<const N: usize>(fields: [(&str, &str); N]) -> Self {
         let form = OAuthForm::default();
         Self(fields.into_iter().fold(form, |form, (name, text)| form.with(name, text)))
+    }
+
+    /// The fields of these names that are not empty, as members of a body.
+    pub(crate) fn texts(&self, names: &[&str]) -> Map<String, Value> {
+        let filled = names.iter().filter_map(|name| {
+            let text = self.field(name)?.trim();
+            (!text.is_empty()).then(|| ((*name).to_owned(), text.into()))
+        });
+        filled.collect()
     }
 
     /// The text in a field, if the form has it.

@@ -1,7 +1,9 @@
-//! Pages for browsers: no scripts, no styles, and a policy that lets none in.
+//! Markup in which every text is escaped, and pages of it for browsers: no scripts, no styles, and a policy that lets
+//! none in.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
+use askama::filters::HtmlSafe;
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
@@ -18,13 +20,86 @@ const CSP_OF_FORMS: HeaderValue = HeaderValue::from_static(
 );
 const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 
-/// A page without scripts, styles or links, for browsers that are not signed in. `text` is HTML.
-pub(crate) fn page(status: StatusCode, title: &str, text: &str) -> Response {
-    let html = format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         </head><body><h1>{title}</h1>{text}</body></html>"
+/// Markup of the program around texts of which each is escaped.
+///
+/// **Invariant:** only [`html`] makes one, so that no `<`, `>` or `"` is of a stranger.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Html(String);
+
+/// Text that is escaped in markup, or markup, which stands there as it is.
+pub(crate) trait Render {
+    fn render(&self, into: &mut String);
+}
+
+impl Render for Html {
+    fn render(&self, into: &mut String) {
+        into.push_str(&self.0);
+    }
+}
+
+impl<T: AsRef<str>> Render for T {
+    fn render(&self, into: &mut String) {
+        escape(self.as_ref(), into);
+    }
+}
+
+/// Markup with a text in place of each `{}`.
+pub(crate) fn html(markup: &'static str, texts: &[&dyn Render]) -> Html {
+    debug_assert_eq!(markup.matches("{}").count(), texts.len(), "{markup}");
+    let mut parts = markup.split("{}");
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for (text, part) in texts.iter().zip(parts) {
+        text.render(&mut written);
+        written.push_str(part);
+    }
+    Html(written)
+}
+
+/// Markup without texts.
+pub(crate) fn markup(markup: &'static str) -> Html {
+    Html(markup.to_owned())
+}
+
+impl Html {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The markup with hidden characters spelled out.
+    pub(crate) fn into_visible(self) -> String {
+        visible(self.0)
+    }
+}
+
+impl fmt::Display for Html {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Templates show it as it is.
+impl HtmlSafe for Html {}
+
+impl FromIterator<Self> for Html {
+    fn from_iter<T: IntoIterator<Item = Self>>(parts: T) -> Self {
+        Self(parts.into_iter().map(|part| part.0).collect())
+    }
+}
+
+impl<const N: usize> From<[Self; N]> for Html {
+    fn from(parts: [Self; N]) -> Self {
+        parts.into_iter().collect()
+    }
+}
+
+/// A page without scripts, styles or links, for browsers that are not signed in.
+pub(crate) fn page(status: StatusCode, title: &str, text: &Html) -> Response {
+    let page = html(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\
+         </head><body><h1>{}</h1>{}</body></html>",
+        &[&title, &title, text],
     );
-    let mut response = Response::new(Body::from(visible(html)));
+    let mut response = Response::new(Body::from(page.into_visible()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HTML);
@@ -36,7 +111,7 @@ pub(crate) fn page(status: StatusCode, title: &str, text: &str) -> Response {
 
 /// A page with forms that go to this gateway. Its requests name their page to this gateway alone, so
 /// that browsers send an `Origin`.
-pub(crate) fn form_page(status: StatusCode, title: &str, text: &str) -> Response {
+pub(crate) fn form_page(status: StatusCode, title: &str, text: &Html) -> Response {
     let mut response = page(status, title, text);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, CSP_OF_FORMS);
@@ -47,22 +122,29 @@ pub(crate) fn form_page(status: StatusCode, title: &str, text: &str) -> Response
 /// A page that goes on by itself: to a path of this gateway, to an issuer, or back to a client. Not a redirect,
 /// for what follows a form by redirects has to obey the `form-action` of its page.
 pub(crate) fn forward(title: &str, to: &str) -> Response {
-    let mut address = String::new();
-    escape(to, &mut address);
-    page(
-        StatusCode::OK,
-        title,
-        &format!(
-            "<meta http-equiv=\"refresh\" content=\"0; url={address}\">\
-             <p><a href=\"{address}\">Go on</a></p>"
-        ),
-    )
+    let text = html(
+        "<meta http-equiv=\"refresh\" content=\"0; url={}\"><p><a href=\"{}\">Go on</a></p>",
+        &[&to, &to],
+    );
+    page(StatusCode::OK, title, &text)
+}
+
+/// A redirect by which the browser asks for another address.
+pub(crate) fn see_other(title: &str, to: &str) -> Response {
+    let mut response = page(StatusCode::SEE_OTHER, title, &Html::default());
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
+
+/// The field of a form that a person does not see.
+pub(crate) fn hidden(name: &str, value: &str) -> Html {
+    html("<input type=\"hidden\" name=\"{}\" value=\"{}\">", &[&name, &value])
 }
 
 /// A page with hidden characters spelled out, for many texts come from strangers. What a form sends back, and what is
 /// copied, stays as it is.
-///
-/// **Invariant:** each text in the page is escaped, so that no `<`, `>` or `"` is of a stranger.
 pub(crate) fn visible(html: String) -> String {
     if !html.contains(is_hidden) {
         return html;
@@ -103,7 +185,7 @@ fn push_seen(text: &str, is_exact: bool, into: &mut String) {
 }
 
 /// A text as it stands in HTML.
-pub(crate) fn escape(text: &str, into: &mut String) {
+fn escape(text: &str, into: &mut String) {
     for letter in text.chars() {
         match letter {
             '&' => into.push_str("&amp;"),
@@ -121,12 +203,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_text_in_pages() {
-        let mut text = String::new();
+    fn texts_are_escaped_in_markup_and_markup_is_not() {
+        let name = html("<b>{}</b>", &[&"<script>'\"&{}"]);
 
-        escape("<script>'\"&", &mut text);
+        let both = html(
+            "<p title=\"{}\">{}</p>",
+            &[&"a\"b".to_owned(), &Html::from([name, markup("<br>")])],
+        );
 
-        assert_eq!(text, "&lt;script&gt;&#39;&quot;&amp;");
+        let expected = "<p title=\"a&quot;b\"><b>&lt;script&gt;&#39;&quot;&amp;{}</b><br></p>";
+        assert_eq!(both.into_visible(), expected);
     }
 
     #[test]

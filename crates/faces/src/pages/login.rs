@@ -7,11 +7,11 @@ pub(crate) mod links;
 pub(crate) mod logout;
 mod visitor;
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     extract::{RawQuery, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header},
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse, Response},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -21,7 +21,7 @@ use portcullis_store::BrowserSession;
 pub(crate) use self::visitor::{SignedIn, Visitor, VisitorForm};
 use super::{
     form,
-    html::{escape, form_page, page},
+    html::{Html, form_page, hidden, html, markup, page, see_other},
 };
 use crate::{exchange::Outcome, gateway::Gateway};
 
@@ -106,20 +106,15 @@ fn log_in(
     if let ([(name, _)], Some(_), false) = (issuers.as_slice(), return_to, by_link) {
         return see_other("Log in", &issuer_path(name, return_to, step_up));
     }
-    let mut text = String::new();
-    if more.is_some() {
-        text.push_str(MORE);
-    }
-    for (name, label) in issuers {
-        text.push_str("<p><a href=\"");
-        escape(&issuer_path(name, return_to, step_up), &mut text);
-        text.push_str("\">Log in with ");
-        escape(label, &mut text);
-        text.push_str("</a></p>");
-    }
-    if by_link {
-        text.push_str(LOG_IN);
-    }
+    let link = |(name, label)| {
+        let path = issuer_path(name, return_to, step_up);
+        html("<p><a href=\"{}\">Log in with {}</a></p>", &[&path, &label])
+    };
+    let text = Html::from([
+        more.map(|_| markup(MORE)).unwrap_or_default(),
+        issuers.into_iter().map(link).collect(),
+        markup(if by_link { LOG_IN } else { "" }),
+    ]);
     let mut response = page(StatusCode::OK, "Log in", &text);
     if let Some(path) = return_to {
         gateway.keep_return(path, brought, response.headers_mut());
@@ -148,47 +143,38 @@ fn switched_off() -> Response {
     let text = "<p>Nobody can log in here: the operator has set up no way to, which is \
                 <code>[login]</code> in the configuration. Programs use tokens, which \
                 <code>portcullis token create</code> makes.</p>";
-    page(StatusCode::NOT_FOUND, "No login", text)
+    page(StatusCode::NOT_FOUND, "No login", &markup(text))
 }
 
-/// A redirect by which the browser asks for another address.
-pub(crate) fn see_other(title: &str, to: &str) -> Response {
-    let mut response = page(StatusCode::SEE_OTHER, title, "");
-    if let Ok(to) = HeaderValue::from_str(to) {
-        response.headers_mut().insert(header::LOCATION, to);
-    }
-    response
-}
-
-fn signed_in_text(signed_in: &SignedIn, sessions: &[BrowserSession]) -> String {
+fn signed_in_text(signed_in: &SignedIn, sessions: &[BrowserSession]) -> Html {
     let person = &signed_in.person;
-    let mut text = String::from("<p>You are <strong>");
-    escape(&spelled(&person.name), &mut text);
-    text.push_str("</strong> of <strong>");
-    escape(&spelled(&person.org_name), &mut text);
-    let role = person.role.name();
-    let _ = write!(text, "</strong>, with the role {role}.</p><h2>Your sessions</h2><ul>");
-    for BrowserSession { id, created_at, last_seen_at, .. } in sessions {
+    let session = |BrowserSession { id, created_at, last_seen_at, .. }: &BrowserSession| {
         let this = if *id == person.session.id { " (this browser)" } else { "" };
-        let _ = write!(
-            text,
-            "<li><code>{id}</code>{this}: since {created_at}, last seen {last_seen_at}</li>"
-        );
-    }
-    text.push_str("</ul>");
-    for (everywhere, label) in [("0", "Sign out"), ("1", "Sign out on all devices")] {
-        text.push_str(
-            "<form method=\"post\" action=\"/logout\">\
-             <input type=\"hidden\" name=\"form_token\" value=\"",
-        );
-        escape(signed_in.form_token.expose(), &mut text);
-        let _ = write!(
-            text,
-            "\"><input type=\"hidden\" name=\"everywhere\" value=\"{everywhere}\">\
-             <button>{label}</button></form>"
-        );
-    }
-    text
+        let texts = [id.to_string(), created_at.to_string(), last_seen_at.to_string()];
+        let [id, since, seen] = &texts;
+        html("<li><code>{}</code>{}: since {}, last seen {}</li>", &[id, &this, since, seen])
+    };
+    let button = |(everywhere, label)| {
+        html(
+            "<form method=\"post\" action=\"/logout\">{}{}<button>{}</button></form>",
+            &[
+                &hidden("form_token", signed_in.form_token.expose()),
+                &hidden("everywhere", everywhere),
+                &label,
+            ],
+        )
+    };
+    html(
+        "<p>You are <strong>{}</strong> of <strong>{}</strong>, with the role {}.</p>\
+         <h2>Your sessions</h2><ul>{}</ul>{}",
+        &[
+            &spelled(&person.name),
+            &spelled(&person.org_name),
+            &person.role.name(),
+            &sessions.iter().map(session).collect::<Html>(),
+            &Html::from([("0", "Sign out"), ("1", "Sign out on all devices")].map(button)),
+        ],
+    )
 }
 
 #[cfg(test)]

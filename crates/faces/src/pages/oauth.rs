@@ -1,7 +1,7 @@
 //! The redirect address of browsers, and the gateway's description for authorization servers.
 //! Outside `/v1`: these addresses are registered at third parties and never move.
 
-use std::{fmt::Write as _, sync::Arc};
+use std::sync::Arc;
 
 use axum::{
     body::Body,
@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use portcullis_app::{Callback, CalledBack};
 use portcullis_core::secret::Secret;
 
-use super::html::{escape, page};
+use super::html::{Html, html, markup, page};
 use crate::{
     exchange::{Outcome, Stranger},
     gateway::Gateway,
@@ -80,7 +80,7 @@ fn answer_of(called: CalledBack) -> Response {
     match called {
         CalledBack::Redirect(to) => match HeaderValue::from_str(&to) {
             Ok(to) => {
-                let mut response = page(StatusCode::FOUND, "Connected", "");
+                let mut response = page(StatusCode::FOUND, "Connected", &Html::default());
                 response.headers_mut().insert(header::LOCATION, to);
                 response
             }
@@ -88,34 +88,28 @@ fn answer_of(called: CalledBack) -> Response {
         },
         CalledBack::Unknown => unknown(),
         CalledBack::Code { provider, code } => {
-            let mut text = String::from("<p>To finish connecting ");
-            escape(&provider, &mut text);
-            text.push_str(", give this code to the program that you began with:</p><p><code>");
-            escape(code.expose(), &mut text);
-            text.push_str(
-                "</code></p><p>Did you not begin this yourself? Then close this page and give the \
+            let text = html(
+                "<p>To finish connecting {}, give this code to the program that you began with:</p>\
+                 <p><code>{}</code></p><p>Did you not begin this yourself? Then close this page and give the \
                  code to nobody: nothing is connected without it.</p>",
+                &[&provider, &code.expose()],
             );
             page(StatusCode::OK, "One more step", &text)
         }
         CalledBack::Done { provider } => {
-            let mut text = String::from("<p>");
-            escape(&provider, &mut text);
-            text.push_str(" is connected. You can close this page.</p>");
+            let text = html("<p>{} is connected. You can close this page.</p>", &[&provider]);
             page(StatusCode::OK, "Connected", &text)
         }
         CalledBack::Failed { provider, error } => {
-            let mut text = String::from("<p>");
-            escape(&provider, &mut text);
-            let _ = write!(text, " is not connected ({error}). You can begin again.</p>");
-            page(StatusCode::OK, "Not connected", &text)
+            let text = "<p>{} is not connected ({}). You can begin again.</p>";
+            page(StatusCode::OK, "Not connected", &html(text, &[&provider, &error]))
         }
     }
 }
 
 fn unknown() -> Response {
     let text = "<p>This link is not known here, was used before, or is too old. Begin again.</p>";
-    page(StatusCode::BAD_REQUEST, "Not known", text)
+    page(StatusCode::BAD_REQUEST, "Not known", &markup(text))
 }
 
 /// The Client ID Metadata Document: what the gateway is, for servers that it is not registered at.

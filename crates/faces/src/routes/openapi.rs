@@ -112,6 +112,9 @@ fn complete(operation: &mut Value, place: &str, spec: &RouteSpec) -> Option<Stri
         let lacking = format!("the token lacks `{scope}`{other}");
         refuse(operation, spec.words, &[("403", &lacking)]);
     }
+    if operation.pointer("/responses").is_none_or(|it| *it == json!({})) {
+        complete_page(operation, place);
+    }
     let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
     parameters.into_iter().flatten().for_each(bound);
     let place = operation.get_mut("requestBody").and_then(plain_body);
@@ -124,6 +127,46 @@ fn complete(operation: &mut Value, place: &str, spec: &RouteSpec) -> Option<Stri
         refuse(operation, spec.words, &[("413", &too_large), NOT_JSON]);
     }
     place
+}
+
+/// Says of a page of the console, which its row only names, what is known of all of them.
+fn complete_page(operation: &mut Value, place: &str) {
+    let page = |text: &str| json!({ "description": text, "content": { "text/html": {} } });
+    let lacking = page("a page: the person lacks the scope");
+    let missing =
+        page("a page: there is no such thing for this person, or the console is switched off");
+    let names = place.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
+    let parameters = names.map(|(name, _)| {
+        json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string" } })
+    });
+    let parameters: Vec<Value> = parameters.collect();
+    let mut known = json!({ "parameters": parameters, "responses": {
+        "200": page("a page"),
+        "303": { "description": "to the login, if nobody is signed in" },
+        "403": lacking,
+        "404": missing,
+    } });
+    if place.ends_with("/post") {
+        let schema = json!({ "$ref": "#/components/schemas/ErrorAnswer" });
+        known = json!({ "parameters": parameters, "requestBody": {
+            "description": "the fields of the form, with its `form_token`",
+            "content": { "application/x-www-form-urlencoded": { "schema": { "type": "object" } } },
+            "required": true,
+        }, "responses": {
+            "200": page("a page: what came of the form"),
+            "303": { "description": "done: on to a page; or to the login" },
+            "400": {
+                "description": "no page of this session sent the form, or a page: the API refuses it",
+                "content": { "application/json": { "schema": schema } },
+            },
+            "403": lacking,
+            "404": missing,
+            "409": page("a page: it is not as the form says any more"),
+        } });
+    }
+    if let (Some(operation), Value::Object(known)) = (operation.as_object_mut(), known) {
+        operation.extend(known);
+    }
 }
 
 /// The credential that `access` asks for. The names after it are the scopes.

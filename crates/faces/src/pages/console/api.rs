@@ -2,14 +2,11 @@
 
 use std::sync::Arc;
 
-use axum::{
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::Response,
-};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use portcullis_core::principal::Scope;
 use serde_json::Value;
 
-use super::{json::Json, signed_in::Guest, table::Filters};
+use super::{json::Json, signed_in::Guest};
 use crate::exchange::{Content, HandlerResult, NoQuery, Outcome, RequestBody, WithQuery};
 
 /// The answer of an operation.
@@ -30,7 +27,7 @@ impl ApiReply {
 }
 
 /// The error of an operation, in the words of the API.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Problem {
     pub(super) status: StatusCode,
     pub(super) code: String,
@@ -41,6 +38,11 @@ pub(super) struct Problem {
 }
 
 impl Problem {
+    /// The error of an operation that was refused.
+    pub(super) fn of(refused: impl Into<Outcome>) -> Self {
+        Self::or_reply(refused.into()).err().unwrap_or_default()
+    }
+
     /// The answer of an operation, or its error.
     pub(super) fn or_reply(outcome: Outcome) -> Result<ApiReply, Self> {
         let governance = serde_json::to_value(&outcome.governance).unwrap_or_default();
@@ -104,20 +106,6 @@ impl Guest {
         self.ask(scope, |NoQuery(ctx, gateway)| operation(WithQuery(ctx, gateway, query))).await
     }
 
-    /// A list under the filters of its page, or the page that says why there is none.
-    pub(super) async fn list<F>(
-        &self,
-        scope: Option<Scope>,
-        filters: &Filters,
-        list: impl FnOnce(WithQuery) -> F,
-    ) -> Result<ApiReply, Response>
-    where
-        F: Future<Output = HandlerResult>,
-    {
-        let listed = self.read(scope, filters.query(), list).await;
-        listed.map_err(|problem| problem.page(self))
-    }
-
     /// The items of a list under these filters; none if the person may not see it.
     pub(super) async fn items<F>(
         &self,
@@ -144,7 +132,7 @@ impl Guest {
         RequestBody::written(HeaderMap::new(), Vec::new(), &self.gateway)
     }
 
-    /// Returns true if the person may use what this scope opens.
+    /// True if the person may use what this scope opens.
     pub(super) fn may(&self, scope: Scope) -> bool {
         self.ctx.caller().scopes.contains(scope)
     }

@@ -1,17 +1,16 @@
 //! The queue of calls that wait for people, and the page on which one is decided.
 
-use askama::Template;
 use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::{openid::StepUp, principal::Scope};
 use serde_json::{Map, Value};
 
 use super::{
     PageResult,
-    api::Problem,
+    form::FormState,
     json::Json,
     render, see_other,
-    signed_in::{Frame, Guest, GuestForm},
-    table::{Filters, more},
+    signed_in::{Guest, GuestForm},
+    table::{Filters, More, more},
 };
 use crate::{
     exchange::{NoQuery, Outcome, Segment, segment},
@@ -21,24 +20,9 @@ use crate::{
 
 const PATH: &str = "/console/approvals";
 
-#[derive(Template)]
-#[template(path = "approvals.html")]
-struct ApprovalsPage {
-    frame: Frame,
-    filters: Filters,
-    approvals: Vec<Json>,
-    more: Option<String>,
-}
+page! { ApprovalsPage = "approvals.html"; filters: Filters, approvals: Vec<Json>, more: More }
 
 /// Approvals: those that wait, or those with the status that the query names.
-#[utoipa::path(
-    get, path = "/console/approvals", tag = "console", operation_id = "console_approvals",
-    responses(
-        (status = 200, description = "a page of approvals; takes the filters of `GET /v1/approvals`", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `approvals:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(Some(Scope::ApprovalsRead), &filters, v1::approvals::list).await?;
     let frame = guest.frame("Approvals", PATH);
@@ -47,45 +31,20 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     Ok(render(StatusCode::OK, &ApprovalsPage { frame, filters, approvals, more }))
 }
 
-#[derive(Template)]
-#[template(path = "approval.html")]
-struct ApprovalPage {
-    frame: Frame,
-    approval: Json,
-    may_decide: bool,
+page! { ApprovalPage = "approval.html";
+    approval: Json, may_decide: bool,
     /// True if it waits, and the person asked for it, who cannot decide.
     is_own: bool,
     /// Address at which the person proves the second factor that the policy wants.
-    step_up: Option<String>,
-    problem: Option<Problem>,
+    step_up: Option<String>, form: FormState,
 }
 
 /// One approval: the call as it will be sent, who asked for it, and a form to decide.
-#[utoipa::path(
-    get, path = "/console/approvals/{id}", tag = "console", operation_id = "console_approval",
-    params(("id" = String, Path, description = "`apr_` and a ULID")),
-    responses(
-        (status = 200, description = "a page: the approval", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
-    page(&guest, segment(path), None).await
+    page(&guest, segment(path), FormState::default()).await
 }
 
 /// Decides about an approval, from the form of its page.
-#[utoipa::path(
-    post, path = "/console/approvals/{id}", tag = "console", operation_id = "console_decide",
-    params(("id" = String, Path, description = "`apr_` and a ULID")),
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `decision`, `comment`, and `digest` of the call that was shown"),
-    responses(
-        (status = 200, description = "a page: why the decision was not taken", content_type = "text/html"),
-        (status = 303, description = "the decision is recorded; on to the approval"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such approval for this person", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
     let id = segment(path);
     let members = decision(&form);
@@ -97,7 +56,10 @@ pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> 
     });
     match decided.await {
         Ok(_) => see_other(&format!("{PATH}/{id}")),
-        Err(problem) => page(&guest, id, Some(problem)).await,
+        Err(problem) => {
+            let form = FormState::refused(&form, Some(problem));
+            page(&guest, id, form).await
+        }
     }
 }
 
@@ -111,14 +73,14 @@ fn decision(form: &Form) -> Map<String, Value> {
     filled.collect()
 }
 
-/// Returns true if the person asked for a call, or acts for its requester.
+/// True if the person asked for a call, or acts for its requester.
 fn asked_by(guest: &Guest, requester: &Json) -> bool {
     let person = guest.ctx.caller().principal_id.to_string();
     requester.is("/principal_id", &person)
         || requester.items("/actors").iter().any(|actor| actor.is("", &person))
 }
 
-async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
+async fn page(guest: &Guest, id: String, form: FormState) -> Response {
     let path = Ok(Path(id));
     let scope = Some(Scope::ApprovalsRead);
     match guest.ask(scope, |caller| v1::approvals::get(caller, path)).await {
@@ -135,7 +97,7 @@ async fn page(guest: &Guest, id: String, problem: Option<Problem>) -> Response {
                 may_decide: may_decide && step_up.is_none(),
                 is_own,
                 step_up,
-                problem,
+                form,
             };
             render(StatusCode::OK, &page)
         }

@@ -15,18 +15,23 @@ use crate::{
     gateway::Gateway,
 };
 
-const STYLE: &str = include_str!("../../../assets/console.css");
-const SCRIPT: &str = include_str!("../../../assets/console.js");
-const PROOF: &str = include_str!("../../../assets/proof.js");
-const WORKBENCH: &str = include_str!("../../../assets/workbench.js");
-const TRY: &str = include_str!("../../../assets/try.js");
-const LOG: &str = include_str!("../../../assets/log.js");
-const ICON: &str = include_str!("../../../assets/icon.svg");
+const CSS: &str = "text/css; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Names, types and contents.
+const ASSETS: [(&str, &str, &str); 7] = [
+    ("console.css", CSS, include_str!("../../../assets/console.css")),
+    ("console.js", SCRIPT, include_str!("../../../assets/console.js")),
+    ("proof.js", SCRIPT, include_str!("../../../assets/proof.js")),
+    ("workbench.js", SCRIPT, include_str!("../../../assets/workbench.js")),
+    ("log.js", SCRIPT, include_str!("../../../assets/log.js")),
+    ("try.js", SCRIPT, include_str!("../../../assets/try.js")),
+    ("icon.svg", "image/svg+xml", include_str!("../../../assets/icon.svg")),
+];
 
 /// Versions by content: an address with one always answers the same.
-static STYLE_VERSION: LazyLock<String> = LazyLock::new(|| version(STYLE));
-static SCRIPT_VERSION: LazyLock<String> =
-    LazyLock::new(|| version(&[SCRIPT, PROOF, WORKBENCH, LOG, TRY].concat()));
+static STYLE_VERSION: LazyLock<String> = LazyLock::new(|| version(CSS));
+static SCRIPT_VERSION: LazyLock<String> = LazyLock::new(|| version(SCRIPT));
 
 pub(super) fn style_version() -> &'static str {
     &STYLE_VERSION
@@ -36,7 +41,10 @@ pub(super) fn script_version() -> &'static str {
     &SCRIPT_VERSION
 }
 
-fn version(text: &str) -> String {
+/// The version of everything of a type.
+fn version(kind: &str) -> String {
+    let texts = ASSETS.iter().filter(|asset| asset.1 == kind);
+    let text: String = texts.map(|(_, _, text)| *text).collect();
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, text.as_bytes());
     URL_SAFE_NO_PAD.encode(digest).chars().take(12).collect()
 }
@@ -52,19 +60,10 @@ fn version(text: &str) -> String {
 )]
 pub(crate) async fn show(State(_): State<Arc<Gateway>>, path: Segment) -> Response {
     let name = segment(path);
-    let (kind, text) = match name.as_str() {
-        "console.css" => ("text/css; charset=utf-8", STYLE),
-        "console.js" => ("text/javascript; charset=utf-8", SCRIPT),
-        "proof.js" => ("text/javascript; charset=utf-8", PROOF),
-        "workbench.js" => ("text/javascript; charset=utf-8", WORKBENCH),
-        "try.js" => ("text/javascript; charset=utf-8", TRY),
-        "log.js" => ("text/javascript; charset=utf-8", LOG),
-        "icon.svg" => ("image/svg+xml", ICON),
-        _ => {
-            let mut response = Response::new(Body::from("There is no such part of the console."));
-            *response.status_mut() = StatusCode::NOT_FOUND;
-            return response;
-        }
+    let Some((_, kind, text)) = ASSETS.into_iter().find(|asset| asset.0 == name) else {
+        let mut response = Response::new(Body::from("There is no such part of the console."));
+        *response.status_mut() = StatusCode::NOT_FOUND;
+        return response;
     };
     let mut response = Response::new(Body::from(text));
     let headers = response.headers_mut();

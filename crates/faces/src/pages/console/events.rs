@@ -1,6 +1,5 @@
 //! What happened: the list of events, and one event with everything that is known of it.
 
-use askama::Template;
 use axum::{
     extract::Path,
     http::{StatusCode, header},
@@ -11,11 +10,11 @@ use portcullis_core::principal::Scope;
 use super::{
     PageResult,
     api::Problem,
-    json::Json,
+    json::{self, Json},
     render,
-    signed_in::{Frame, Guest},
+    signed_in::Guest,
     stages::{self, FoundPlaces, Stage},
-    table::{Filters, more},
+    table::{Filters, More, more},
     trial::escaped,
 };
 use crate::{
@@ -24,30 +23,23 @@ use crate::{
 };
 
 const PATH: &str = "/console/events";
+const DECISIONS: &[(&str, &str)] = &[("", "any"), ("allow", "allow"), ("deny", "deny")];
+#[rustfmt::skip]
+const DLP_RESULTS: &[(&str, &str)] = &[
+    ("", "any"), ("passed", "passed"), ("flagged", "flagged"), ("redacted", "redacted"), ("blocked", "blocked"),
+    ("skipped", "skipped"),
+];
 const TYPE_OF_CALLS: &str = "mcp.invocation";
 
-#[derive(Template)]
-#[template(path = "events.html")]
-struct EventsPage {
-    frame: Frame,
+page! { EventsPage = "events.html";
     filters: Filters,
     /// The filters as they stand in an address.
     query: Option<String>,
     /// True if new events appear above the others: on the first page, the newest first.
-    is_live: bool,
-    events: Vec<Json>,
-    more: Option<String>,
+    is_live: bool, events: Vec<Json>, more: More,
 }
 
 /// Events, the newest first, with the filters of the API.
-#[utoipa::path(
-    get, path = "/console/events", tag = "console", operation_id = "console_events",
-    responses(
-        (status = 200, description = "a page of events; takes the filters of `GET /v1/audit/events`", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 400, description = "a page: a filter is not understood", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(None, &filters, v1::events::list).await?;
     let frame = guest.frame("Events", PATH);
@@ -58,17 +50,10 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     Ok(render(StatusCode::OK, &EventsPage { frame, filters, query, is_live, events, more }))
 }
 
-#[derive(Template)]
-#[template(path = "event.html")]
-struct EventPage {
-    frame: Frame,
-    event: Json,
-    is_call: bool,
-    stages: Vec<Stage>,
+page! { EventPage = "event.html";
+    event: Json, is_call: bool, stages: Vec<Stage>,
     /// Findings where they were, in the arguments and in the answer.
-    places: Vec<FoundPlaces>,
-    may_explain: bool,
-    explanation: Option<Result<Json, Problem>>,
+    places: Vec<FoundPlaces>, may_explain: bool, explanation: Option<Result<Json, Problem>>,
     /// The leaf as JSON, which the page hashes; empty while the event is not sealed.
     leaf: String,
     /// Verifier keys of the log.
@@ -76,18 +61,6 @@ struct EventPage {
 }
 
 /// One event: what was asked, decided, found and answered, and with `explain=1` why.
-#[utoipa::path(
-    get, path = "/console/events/{id}", tag = "console", operation_id = "console_event",
-    params(
-        ("id" = String, Path, description = "`evt_` and a ULID"),
-        ("explain" = Option<String>, Query, description = "`1`: with an explanation of the decision"),
-    ),
-    responses(
-        (status = 200, description = "a page: the event", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 404, description = "a page: no such event for this person", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> Response {
     let id = segment(path);
     let read = async |query: Option<&str>| {

@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use portcullis_app::CountStep;
 use portcullis_core::principal::Scope;
@@ -10,30 +9,24 @@ use portcullis_core::principal::Scope;
 use super::{
     api::Problem,
     json::Json,
-    plot::{DECISIONS, FINDINGS, LATENCIES, Plot, Sparkline},
+    plot::{self, DECISIONS, FINDINGS, LATENCIES},
     render,
-    signed_in::{Frame, Guest},
+    signed_in::Guest,
     table::Filters,
 };
 use crate::{
     exchange::{NoQuery, Outcome},
+    pages::html::Html,
     v1,
 };
 
 /// Providers that are named in their tile.
 const FEW: usize = 3;
 
-#[derive(Template)]
-#[template(path = "home.html")]
-struct HomePage {
-    frame: Frame,
-    health: Condition,
-    activity: Option<Activity>,
+page! { HomePage = "home.html";
+    health: Condition, activity: Option<Activity>,
     /// Counters of the plan; nothing for people who are no admins.
-    org: Option<Json>,
-    calls: Vec<Json>,
-    refused: Vec<Json>,
-    approvals: Vec<Json>,
+    org: Option<Json>, calls: Vec<Json>, refused: Vec<Json>, approvals: Vec<Json>,
     waiting: Vec<Json>,
     /// Tools to begin with, as long as there was no call.
     tools: Vec<Json>,
@@ -56,8 +49,8 @@ struct Condition {
 /// Calls over time.
 struct Activity {
     step: &'static str,
-    calls: Sparkline,
-    plots: [Plot; 3],
+    calls: Html,
+    plots: [Html; 3],
 }
 
 impl Activity {
@@ -69,26 +62,17 @@ impl Activity {
     fn of(step: CountStep, counts: &Json) -> Self {
         Self {
             step: step.as_str(),
-            calls: Sparkline::of(counts, "/calls", "Calls"),
+            calls: plot::sparkline(counts, "/calls", "Calls"),
             plots: [
-                Plot::of_bars("decisions", "Calls by decision", counts, &DECISIONS),
-                Plot::of_lines("latency", "Time of allowed calls in ms", counts, &LATENCIES),
-                Plot::of_bars("findings", "Calls with findings", counts, &FINDINGS),
+                plot::bars("decisions", "Calls by decision", counts, &DECISIONS),
+                plot::lines("latency", "Time of allowed calls in ms", counts, &LATENCIES),
+                plot::bars("findings", "Calls with findings", counts, &FINDINGS),
             ],
         }
     }
 }
 
 /// The first page of the console.
-#[utoipa::path(
-    get, path = "/console", tag = "console", operation_id = "console_home",
-    params(("step" = Option<String>, Query, description = "`minute`, `hour` or `day`: of the plots")),
-    responses(
-        (status = 200, description = "a page: health, calls over time, the last calls and refusals, and what waits for the person", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 404, description = "a page: the console is switched off", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
     let calls = match guest.last_events("type=mcp.invocation&limit=8").await {
         Ok(calls) => calls,

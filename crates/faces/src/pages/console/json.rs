@@ -1,7 +1,20 @@
 //! Answers of the API as templates read them.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use portcullis_core::{clock::Timestamp, hidden::spelled};
 use serde_json::Value;
+
+use crate::pages::html::{Html, Render, html};
+
+/// Letters of an id that stand in an address as they are.
+const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~').remove(b'/');
+
+/// A label with what is known, if it is.
+pub(super) fn fact(label: &str, value: &dyn Render) -> Html {
+    let value = html("{}", &[value]);
+    if value.is_empty() { value } else { html("<dt>{}</dt><dd>{}</dd>", &[&label, &value]) }
+}
 
 /// A value of an answer. Its texts are shown with hidden characters spelled out, for many come from
 /// strangers; templates escape what stands between tags.
@@ -70,6 +83,45 @@ impl Json {
         lines.join("\n")
     }
 
+    /// The state at a pointer, with its colour; this and what follows are empty if there is no text.
+    pub(super) fn badge(&self, pointer: &str) -> Html {
+        let badge = "<span class=\"badge\" data-state=\"{}\">{}</span>";
+        self.wrap(pointer, |state| html(badge, &[&state, &state]))
+    }
+
+    pub(super) fn code(&self, pointer: &str) -> Html {
+        self.wrap(pointer, |text| html("<code>{}</code>", &[&text]))
+    }
+
+    /// The moment at a pointer, which a script tells in the time of the reader.
+    pub(super) fn time(&self, pointer: &str) -> Html {
+        match self.moment(pointer) {
+            none if none.is_empty() => Html::default(),
+            moment => {
+                let exact = self.text(pointer);
+                html("<time datetime=\"{}\">{}</time>", &[&exact, &moment])
+            }
+        }
+    }
+
+    /// The name at a pointer as a link to the address that begins so.
+    pub(super) fn link(&self, start: &str, pointer: &str) -> Html {
+        self.link_of(start, pointer, &self.text(pointer))
+    }
+
+    /// The link to the address that ends with the id at a pointer.
+    pub(super) fn link_of(&self, start: &str, pointer: &str, shown: &dyn Render) -> Html {
+        self.wrap(pointer, |id| {
+            let id = utf8_percent_encode(id, PLAIN).to_string();
+            html("<a href=\"{}{}\">{}</a>", &[&start, &id, shown])
+        })
+    }
+
+    fn wrap(&self, pointer: &str, around: impl FnOnce(&str) -> Html) -> Html {
+        let text = self.text(pointer);
+        if text.is_empty() { Html::default() } else { around(&text) }
+    }
+
     /// The moment at a pointer, for readers: to the second, in UTC.
     pub(super) fn moment(&self, pointer: &str) -> String {
         let text = self.text(pointer);
@@ -91,7 +143,7 @@ mod tests {
     fn a_template_reads_texts_lists_and_moments() {
         let value = Json(json!({
             "a": {"b": "x\u{202e}y", "n": 7, "none": null},
-            "list": ["p", "q"], "empty": [],
+            "list": ["p", "q"], "empty": [], "to": "up:a<",
             "at": "2026-11-26T20:40:12.123456Z",
         }));
 
@@ -103,6 +155,17 @@ mod tests {
         assert_eq!(value.joined("/list"), "p, q");
         assert_eq!(value.moment("/at"), "2026-11-26 20:40:12");
         assert_eq!(value.moment("/a/b"), "");
+        let shown =
+            [value.badge("/a/n"), value.time("/at"), value.code("/a/none"), value.time("/a/b")];
+        let shown = shown.map(Html::into_visible);
+        let time = "<time datetime=\"2026-11-26T20:40:12.123456Z\">2026-11-26 20:40:12</time>";
+        assert_eq!(shown, ["<span class=\"badge\" data-state=\"7\">7</span>", time, "", ""]);
+        let link = fact("To", &value.link("/x/", "/to"));
+        assert_eq!(
+            link.into_visible(),
+            "<dt>To</dt><dd><a href=\"/x/up%3Aa%3C\">up:a&lt;</a></dd>"
+        );
+        assert!(fact("To", &value.link("/x/", "/a/none")).is_empty());
         assert!(value.has("/list") && !value.has("/empty") && !value.has("/a/none"));
         assert_eq!(value.at("/a").pretty("/b"), "\"x[U+202E]y\"");
     }

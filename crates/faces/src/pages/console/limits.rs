@@ -1,29 +1,24 @@
 //! The plan of the org: its limits, what is used of them, and who was over them.
 
-use askama::Template;
 use axum::{http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
 use super::{
     json::Json,
-    plot::{DECISIONS, Plot},
+    plot::{self, DECISIONS},
     render,
-    signed_in::{Frame, Guest},
+    signed_in::Guest,
 };
-use crate::v1;
+use crate::{pages::html::Html, v1};
 
 const PATH: &str = "/console/limits";
 
-#[derive(Template)]
-#[template(path = "limits.html")]
-struct LimitsPage {
-    frame: Frame,
-    org: Json,
-    tiles: [LimitTile; 2],
+page! { LimitsPage = "limits.html";
+    org: Json, tiles: [LimitTile; 2],
     /// Spans of time, and what was used within each.
     spans: [(&'static str, Json); 3],
     /// Calls of the last two days.
-    calls: Option<Plot>,
+    calls: Option<Html>,
     /// Events of calls and requests that were over a limit.
     events: Vec<Json>,
 }
@@ -36,14 +31,6 @@ struct LimitTile {
 }
 
 /// Limits of the plan and what is used of them.
-#[utoipa::path(
-    get, path = "/console/limits", tag = "console", operation_id = "console_limits",
-    responses(
-        (status = 200, description = "a page: the limits of the plan, their use, and who was over them", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `admin`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest) -> Response {
     let admin = Some(Scope::Admin);
     let org = match guest.ask(admin, v1::org::get).await {
@@ -53,7 +40,7 @@ pub(crate) async fn show(guest: Guest) -> Response {
     let by_hour = Some("step=hour".to_owned());
     let counts = guest.read(Some(Scope::AuditRead), by_hour, v1::counts::get).await;
     let counts = counts.ok().map(|reply| reply.data);
-    let plot = |counts: &Json| Plot::of_bars("calls", "Calls by hour", counts, &DECISIONS);
+    let plot = |counts: &Json| plot::bars("calls", "Calls by hour", counts, &DECISIONS);
     let over = "outcome=rate_limited&limit=20";
     let tile = |name, used, limit| LimitTile { name, used: org.text(used), limit: org.text(limit) };
     let tiles = [

@@ -1,6 +1,5 @@
 //! The audit log: its signed checkpoint, exports of it, holds on it, and how to verify it.
 
-use askama::Template;
 use axum::{
     extract::{Path, RawQuery},
     http::{HeaderMap, StatusCode},
@@ -11,9 +10,10 @@ use serde_json::{Map, Value, json};
 
 use super::{
     api::{ApiReply, Problem},
+    form::FormState,
     json::Json,
     render, see_other,
-    signed_in::{Frame, Guest, GuestForm},
+    signed_in::{Guest, GuestForm},
     table::Filters,
 };
 use crate::{
@@ -23,26 +23,25 @@ use crate::{
 };
 
 const PATH: &str = "/console/log";
+const FORMATS: &[(&str, &str)] = &[
+    ("jsonl", "jsonl, can be verified"),
+    ("csv", "csv"),
+    ("csv+bom", "csv for Excel"),
+    ("ocsf", "ocsf"),
+];
 /// Exports that the page lists.
 const LISTED: usize = 8;
 
-#[derive(Template)]
-#[template(path = "log.html")]
-struct LogPage {
-    frame: Frame,
+page! { LogPage = "log.html";
     checkpoint: Result<SignedCheckpoint, Problem>,
     /// The newest events.
     events: Vec<Json>,
     /// Number of them that have no place in the log yet.
     unsealed: usize,
     /// Verifier keys of the log.
-    keys: Vec<String>,
-    may_export: bool,
-    exports: Vec<ListedExport>,
-    is_writing: bool,
+    keys: Vec<String>, may_export: bool, exports: Vec<ListedExport>, is_writing: bool,
     /// Holds in force; nothing for people who are no admins.
-    holds: Option<Vec<Json>>,
-    problem: Option<Problem>,
+    holds: Option<Vec<Json>>, form: FormState,
 }
 
 /// A signed note, taken apart.
@@ -79,25 +78,13 @@ impl SignedCheckpoint {
 }
 
 /// The log: its checkpoint, its exports and holds, and a check that it continues what was seen.
-#[utoipa::path(
-    get, path = "/console/log", tag = "console", operation_id = "console_log",
-    params(("export" = Option<String>, Query, description = "an export to list first")),
-    responses(
-        (status = 200, description = "a page: checkpoint, exports, holds, commands to verify", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
-    page(&guest, filters.text("export"), None).await
+    page(&guest, filters.text("export"), FormState::default()).await
 }
 
-async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response {
+async fn page(guest: &Guest, first: &str, form: FormState) -> Response {
     if let Err(refusal) = guest.ctx.require(Scope::AuditRead) {
-        return match Problem::or_reply(refusal.into()) {
-            Err(problem) => problem.page(guest),
-            Ok(_) => see_other("/console"),
-        };
+        return Problem::of(refusal).page(guest);
     }
     // Read before the checkpoint, which gives every event a place.
     let events = guest.log_events("limit=20").await;
@@ -122,7 +109,7 @@ async fn page(guest: &Guest, first: &str, problem: Option<Problem>) -> Response 
         is_writing: exports.iter().any(is_pending),
         exports,
         holds: guest.holds().await,
-        problem,
+        form,
     };
     render(StatusCode::OK, &page)
 }
@@ -164,21 +151,11 @@ impl Guest {
 }
 
 /// Begins an export of the log, from the form of its page.
-#[utoipa::path(
-    post, path = "/console/log", tag = "console", operation_id = "console_export",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `format`, and `from` and `to` in UTC"),
-    responses(
-        (status = 200, description = "a page: why no export was begun", content_type = "text/html"),
-        (status = 303, description = "begun: back to the page; or to the login"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 403, description = "a page: the person lacks `audit:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn export(GuestForm(guest, form): GuestForm) -> Response {
     let body = guest.json_body(&export_request(&form));
     match guest.ask(Some(Scope::AuditExport), |caller| v1::exports::create(caller, body)).await {
         Ok(reply) => see_other(&format!("{PATH}?export={}", reply.data.text("/id"))),
-        Err(problem) => page(&guest, "", Some(problem)).await,
+        Err(problem) => page(&guest, "", FormState::refused(&form, Some(problem))).await,
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use super::json::Json;
+use crate::pages::html::{Html, html, markup};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 170.0;
@@ -21,8 +22,8 @@ const MOST_LABELS: usize = 6;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Series {
     member: &'static str,
-    pub(super) name: &'static str,
-    pub(super) class: &'static str,
+    name: &'static str,
+    class: &'static str,
 }
 
 /// Decisions about calls.
@@ -46,136 +47,53 @@ pub(super) const LATENCIES: [Series; 2] = [
     Series { member: "/p99_ms", name: "p99", class: "p99" },
 ];
 
-/// A place on an axis with its label.
-#[derive(Debug, PartialEq)]
-pub(super) struct Tick {
-    pub(super) at: String,
-    pub(super) label: String,
+/// Bars of what is counted within each step, one series on the other.
+pub(super) fn bars(id: &str, title: &str, counts: &Json, series: &'static [Series]) -> Html {
+    let scene = Scene::of(counts, series);
+    let totals = scene.steps.iter().map(|step| step.numbers.iter().flatten().sum());
+    let axis = Axis::up_to(totals.fold(0.0, f64::max), 1.0);
+    let steps = (0_u32..).zip(&scene.steps);
+    let bars: Html = steps.map(|(place, step)| scene.bar(place, step, &axis)).collect();
+    scene.show(id, title, &axis, &bars)
 }
 
-#[derive(Debug, PartialEq)]
-pub(super) struct BarPart {
-    pub(super) class: &'static str,
-    pub(super) y: String,
-    pub(super) height: String,
+/// A line for each series.
+pub(super) fn lines(id: &str, title: &str, counts: &Json, series: &'static [Series]) -> Html {
+    let scene = Scene::of(counts, series);
+    let all = scene.steps.iter().flat_map(|step| step.numbers.iter().flatten().copied());
+    let axis = Axis::up_to(all.fold(0.0, f64::max), 0.1);
+    let series = series.iter().enumerate();
+    let lines: Html = series.map(|(nth, series)| scene.line(nth, series.class, &axis)).collect();
+    scene.show(id, title, &axis, &lines)
 }
 
-/// The bar of a step that has calls.
-#[derive(Debug)]
-pub(super) struct Bar {
-    pub(super) title: String,
-    pub(super) x: String,
-    pub(super) width: String,
-    pub(super) segments: Vec<BarPart>,
+/// The numbers at a member of each step as a small line without axes; `what` they count.
+pub(super) fn sparkline(counts: &Json, member: &str, what: &str) -> Html {
+    let steps = counts.items("/steps");
+    let numbers: Vec<f64> = steps.iter().map(|step| number(step, member).unwrap_or(0.0)).collect();
+    draw_sparkline(&numbers, what)
 }
 
-/// A line, with a gap where a step has no number.
-#[derive(Debug)]
-pub(super) struct Line {
-    pub(super) class: &'static str,
-    /// Points of each part between gaps.
-    pub(super) parts: Vec<String>,
-    pub(super) dots: Vec<Dot>,
+/// The numbers of a list as a small line without axes; `what` they count.
+pub(super) fn sparkline_of_list(numbers: &Json, what: &str) -> Html {
+    let numbers = numbers.items("").into_iter().map(|it| it.0.as_f64().unwrap_or(0.0));
+    draw_sparkline(&numbers.collect::<Vec<_>>(), what)
 }
 
-/// A point of a line.
-#[derive(Debug)]
-pub(super) struct Dot {
-    pub(super) title: String,
-    pub(super) x: String,
-    pub(super) y: String,
-}
-
-/// A row of the table behind a plot.
-#[derive(Debug)]
-pub(super) struct PlotRow {
-    pub(super) at: String,
-    pub(super) moment: String,
-    pub(super) numbers: Vec<String>,
-}
-
-#[derive(Debug)]
-pub(super) struct Plot {
-    pub(super) id: &'static str,
-    pub(super) title: &'static str,
-    pub(super) series: &'static [Series],
-    pub(super) bars: Vec<Bar>,
-    pub(super) lines: Vec<Line>,
-    pub(super) across: Vec<Tick>,
-    pub(super) along: Vec<Tick>,
-    /// Steps that have a number, the newest first.
-    pub(super) rows: Vec<PlotRow>,
-}
-
-impl Plot {
-    /// Bars of what is counted within each step, one series on the other.
-    pub(super) fn of_bars(
-        id: &'static str,
-        title: &'static str,
-        counts: &Json,
-        series: &'static [Series],
-    ) -> Self {
-        let scene = Scene::of(counts, series);
-        let totals = scene.steps.iter().map(|step| step.numbers.iter().flatten().sum());
-        let axis = Axis::up_to(totals.fold(0.0, f64::max), 1.0);
-        let steps = (0_u32..).zip(&scene.steps);
-        let bars = steps.filter_map(|(place, step)| scene.bar(place, step, &axis)).collect();
-        scene.into_plot(id, title, &axis, bars, Vec::new())
-    }
-
-    /// A line for each series.
-    pub(super) fn of_lines(
-        id: &'static str,
-        title: &'static str,
-        counts: &Json,
-        series: &'static [Series],
-    ) -> Self {
-        let scene = Scene::of(counts, series);
-        let all = scene.steps.iter().flat_map(|step| step.numbers.iter().flatten().copied());
-        let axis = Axis::up_to(all.fold(0.0, f64::max), 0.1);
-        let lines = (0..series.len()).map(|nth| scene.line(nth, &axis)).collect();
-        scene.into_plot(id, title, &axis, Vec::new(), lines)
-    }
-
-    /// Returns true if no step has a number.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-}
-
-/// A small line without axes, for tiles and lists.
-#[derive(Debug)]
-pub(super) struct Sparkline {
-    pub(super) title: String,
-    pub(super) points: String,
-}
-
-impl Sparkline {
-    /// The numbers at this member of each step; `what` they count.
-    pub(super) fn of(counts: &Json, member: &str, what: &str) -> Self {
-        let steps = counts.items("/steps");
-        let numbers = steps.iter().map(|step| number(step, member).unwrap_or(0.0));
-        Self::through(&numbers.collect::<Vec<_>>(), what)
-    }
-
-    /// The numbers of a list; `what` they count.
-    pub(super) fn of_list(numbers: &Json, what: &str) -> Self {
-        let numbers = numbers.items("").into_iter().map(|it| it.0.as_f64().unwrap_or(0.0));
-        Self::through(&numbers.collect::<Vec<_>>(), what)
-    }
-
-    fn through(numbers: &[f64], what: &str) -> Self {
-        let most = numbers.iter().copied().fold(0.0, f64::max);
-        let width = 96.0 / lossy(numbers.len().saturating_sub(1).max(1));
-        let points = (0_u32..).zip(numbers).map(|(place, number)| {
-            let y = 19.0 - 17.0 * number / most.max(1.0);
-            format!("{:.1},{y:.1}", 2.0 + width * f64::from(place))
-        });
-        let points: Vec<String> = points.collect();
-        let all = format_number(numbers.iter().sum());
-        let title = format!("{what}: {all} in all, at most {}", format_number(most));
-        Self { title, points: points.join(" ") }
-    }
+fn draw_sparkline(numbers: &[f64], what: &str) -> Html {
+    let most = numbers.iter().copied().fold(0.0, f64::max);
+    let width = 96.0 / lossy(numbers.len().saturating_sub(1).max(1));
+    let points = (0_u32..).zip(numbers).map(|(place, number)| {
+        let y = 19.0 - 17.0 * number / most.max(1.0);
+        format!("{:.1},{y:.1}", 2.0 + width * f64::from(place))
+    });
+    let points: Vec<String> = points.collect();
+    let [all, most] = [numbers.iter().sum(), most].map(format_number);
+    html(
+        "<svg class=\"spark\" viewBox=\"0 0 100 20\" preserveAspectRatio=\"xMinYMid\" role=\"img\">\
+         <title>{}: {} in all, at most {}</title><polyline points=\"{}\"/></svg>",
+        &[&what, &all, &most, &points.join(" ")],
+    )
 }
 
 /// A step of time with the number of each series.
@@ -230,30 +148,30 @@ impl Scene {
         format!("{} UTC: {}", step.moment, said.join(", "))
     }
 
-    fn bar(&self, place: u32, step: &PlotStep, axis: &Axis) -> Option<Bar> {
+    /// The bar of a step that has calls.
+    fn bar(&self, place: u32, step: &PlotStep, axis: &Axis) -> Html {
+        let gap = (self.width * 0.15).min(2.0);
+        let (x, width) = (pixels(self.left(place) + gap / 2.0), pixels(self.width - gap));
         let mut below = 0.0;
         let mut segments = Vec::new();
         for (number, series) in step.numbers.iter().zip(self.series) {
             let Some(number) = number.filter(|it| *it > 0.0) else { continue };
-            let top = axis.y(below + number);
-            let bottom = axis.y(below);
+            let (top, bottom) = (axis.y(below + number), axis.y(below));
             below += number;
-            segments.push(BarPart {
-                class: series.class,
-                y: format!("{top:.1}"),
-                height: format!("{:.1}", bottom - top),
-            });
+            segments.push(html(
+                "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"/>",
+                &[&series.class, &x, &pixels(top), &width, &pixels(bottom - top)],
+            ));
         }
-        let gap = (self.width * 0.15).min(2.0);
-        (!segments.is_empty()).then(|| Bar {
-            title: self.title(step),
-            x: format!("{:.1}", self.left(place) + gap / 2.0),
-            width: format!("{:.1}", self.width - gap),
-            segments,
-        })
+        if segments.is_empty() {
+            return Html::default();
+        }
+        let segments: Html = segments.into_iter().collect();
+        html("<g><title>{}</title>{}</g>\n", &[&self.title(step), &segments])
     }
 
-    fn line(&self, nth: usize, axis: &Axis) -> Line {
+    /// A line, with a gap where a step has no number.
+    fn line(&self, nth: usize, class: &str, axis: &Axis) -> Html {
         let mut parts = vec![String::new()];
         let mut dots = Vec::new();
         for (place, step) in (0_u32..).zip(&self.steps) {
@@ -261,43 +179,78 @@ impl Scene {
                 parts.push(String::new());
                 continue;
             };
-            let x = format!("{:.1}", self.left(place) + self.width / 2.0);
-            let y = format!("{:.1}", axis.y(number));
+            let x = pixels(self.left(place) + self.width / 2.0);
+            let y = pixels(axis.y(number));
             if let Some(part) = parts.last_mut() {
                 let _ = write!(part, "{x},{y} ");
             }
-            dots.push(Dot { title: self.title(step), x, y });
+            let dot = "<circle cx=\"{}\" cy=\"{}\" r=\"2\"><title>{}</title></circle>";
+            dots.push(html(dot, &[&x, &y, &self.title(step)]));
         }
-        parts.retain(|part| !part.is_empty());
-        Line { class: self.series.get(nth).map_or("", |it| it.class), parts, dots }
+        let parts = parts.iter().filter(|part| !part.is_empty());
+        let parts: Html = parts.map(|it| html("<polyline points=\"{}\"/>", &[it])).collect();
+        let dots: Html = dots.into_iter().collect();
+        html("<g class=\"line {}\">{}{}</g>\n", &[&class, &parts, &dots])
     }
 
-    fn into_plot(
-        self,
-        id: &'static str,
-        title: &'static str,
-        axis: &Axis,
-        bars: Vec<Bar>,
-        lines: Vec<Line>,
-    ) -> Plot {
-        let every = self.steps.len().div_ceil(MOST_LABELS).max(1);
-        let along = (0_u32..).zip(&self.steps).step_by(every).map(|(place, step)| Tick {
-            at: format!("{:.1}", self.left(place) + self.width / 2.0),
-            label: self.label(step),
+    /// The plot, and the numbers behind it as a table.
+    fn show(&self, id: &str, title: &str, axis: &Axis, drawn: &Html) -> Html {
+        let series = self.series.iter().map(|it| {
+            html(
+                "<span><svg width=\"10\" height=\"10\" aria-hidden=\"true\"><rect class=\"{}\" width=\"10\" \
+                 height=\"10\" rx=\"2\"/></svg> {}</span> ",
+                &[&it.class, &it.name],
+            )
         });
-        let along = along.collect();
-        let told = |step: &PlotStep| step.numbers.iter().flatten().any(|number| *number > 0.0);
-        let row = |step: &PlotStep| PlotRow {
-            at: step.at.clone(),
-            moment: step.moment.clone(),
-            numbers: step
-                .numbers
-                .iter()
-                .map(|it| it.map(format_number).unwrap_or_default())
-                .collect(),
+        let every = self.steps.len().div_ceil(MOST_LABELS).max(1);
+        let along = (0_u32..).zip(&self.steps).step_by(every).map(|(place, step)| {
+            let at = pixels(self.left(place) + self.width / 2.0);
+            html("<text class=\"along\" x=\"{}\" y=\"164\">{}</text>", &[&at, &self.label(step)])
+        });
+        let numbers = self.numbers();
+        let nothing = "<text class=\"nothing\" x=\"256\" y=\"85\">no calls in this time</text>";
+        html(
+            "<figure class=\"plot\" id=\"plot-{}\"><figcaption>{}<span class=\"legend\">{}</span></figcaption>\n\
+             <svg viewBox=\"0 0 480 170\" role=\"img\" aria-labelledby=\"{}-title\"><title id=\"{}-title\">{}, in UTC; \
+             the numbers are in the table below</title>\n{}{}\n{}{}</svg>\n{}</figure>\n",
+            &[
+                &id,
+                &title,
+                &series.collect::<Html>(),
+                &id,
+                &id,
+                &title,
+                &axis.show(),
+                &along.collect::<Html>(),
+                drawn,
+                &markup(if numbers.is_empty() { nothing } else { "" }),
+                &numbers,
+            ],
+        )
+    }
+
+    /// The steps that have a number, the newest first.
+    fn numbers(&self) -> Html {
+        let is_told = |step: &&PlotStep| step.numbers.iter().flatten().any(|number| *number > 0.0);
+        let cell = |number: &Option<f64>| {
+            let number = number.map(format_number).unwrap_or_default();
+            html("<td class=\"number\">{}</td>", &[&number])
         };
-        let rows = self.steps.iter().rev().filter(|step| told(step)).map(row).collect();
-        Plot { id, title, series: self.series, bars, lines, across: axis.ticks(), along, rows }
+        let row = |step: &PlotStep| {
+            let numbers: Html = step.numbers.iter().map(cell).collect();
+            let row = "<tr><td><time datetime=\"{}\">{}</time></td>{}</tr>\n";
+            html(row, &[&step.at, &step.moment, &numbers])
+        };
+        let rows: Html = self.steps.iter().rev().filter(is_told).map(row).collect();
+        if rows.is_empty() {
+            return rows;
+        }
+        let heads = self.series.iter().map(|it| html("<th class=\"number\">{}</th>", &[&it.name]));
+        html(
+            "<details><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"lines\"><thead><tr>\
+             <th>From</th>{}</tr></thead><tbody>\n{}</tbody></table></div></details>",
+            &[&heads.collect::<Html>(), &rows],
+        )
     }
 }
 
@@ -323,13 +276,25 @@ impl Axis {
         TOP + space * (1.0 - number / self.top)
     }
 
-    fn ticks(&self) -> Vec<Tick> {
+    /// Lines across, each with its number.
+    fn show(&self) -> Html {
         let numbers = (0_u32..=5).map(|nth| f64::from(nth) * self.step);
         let numbers = numbers.take_while(|number| *number <= self.top + self.step / 2.0);
-        numbers
-            .map(|it| Tick { at: format!("{:.1}", self.y(it)), label: format_number(it) })
-            .collect()
+        let line = |number| {
+            let y = pixels(self.y(number));
+            html(
+                "<line class=\"grid\" x1=\"40\" x2=\"472\" y1=\"{}\" y2=\"{}\"/><text class=\"across\" x=\"36\" \
+                 y=\"{}\" dy=\"3\">{}</text>",
+                &[&y, &y, &y, &format_number(number)],
+            )
+        };
+        numbers.map(line).collect()
     }
+}
+
+/// A length in an attribute.
+fn pixels(length: f64) -> String {
+    format!("{length:.1}")
 }
 
 fn number(step: &Json, member: &str) -> Option<f64> {
@@ -373,34 +338,49 @@ mod tests {
         Json(json!({ "step": "minute", "steps": steps }))
     }
 
+    /// The texts between these marks.
+    fn between<'a>(html: &'a str, start: &str, end: &str) -> Vec<&'a str> {
+        html.split(start).skip(1).map(|rest| rest.split_once(end).unwrap().0).collect()
+    }
+
     #[test]
     fn bars_stand_on_each_other_within_round_axes_above_a_table() {
-        let plot = Plot::of_bars("decisions", "Decisions", &counts(), &DECISIONS);
+        let plot = bars("decisions", "Decisions", &counts(), &DECISIONS).into_visible();
 
-        let labels: Vec<&str> = plot.across.iter().map(|tick| &*tick.label).collect();
-        assert_eq!(labels, ["0", "5", "10"]);
-        let along: Vec<&str> = plot.along.iter().map(|tick| &*tick.label).collect();
-        assert_eq!(along, ["20:00", "20:01", "20:02", "20:03"]);
-        assert_eq!(plot.bars.len(), 3, "a step without calls has no bar");
-        let [first, ..] = &*plot.bars else { panic!() };
-        assert_eq!(first.title, "2026-11-26 20:00:00 UTC: 3 allowed, 1 denied");
-        let [allowed, denied] = &*first.segments else { panic!("{first:?}") };
-        let y = |segment: &BarPart| segment.y.parse::<f64>().unwrap();
-        let height = denied.height.parse::<f64>().unwrap();
-        assert!((y(denied) + height - y(allowed)).abs() < 0.2, "{first:?}");
-        let numbers: Vec<_> = plot.rows.iter().map(|row| row.numbers.join(" ")).collect();
-        assert_eq!(numbers, ["0 0 2 0", "9 0 0 0", "3 0 1 0"]);
+        assert_eq!(between(&plot, " dy=\"3\">", "<"), ["0", "5", "10"]);
+        assert_eq!(between(&plot, " y=\"164\">", "<"), ["20:00", "20:01", "20:02", "20:03"]);
+        let bars = between(&plot, "<g><title>", "</g>");
+        assert_eq!(bars.len(), 3, "a step without calls has no bar");
+        let first = bars[0];
+        assert!(
+            first.starts_with("2026-11-26 20:00:00 UTC: 3 allowed, 1 denied</title>"),
+            "{first}"
+        );
+        let lengths = |start| -> Vec<f64> {
+            between(first, start, "\"").iter().map(|it| it.parse().unwrap()).collect()
+        };
+        let (y, height) = (lengths(" y=\""), lengths(" height=\""));
+        assert!((y[1] + height[1] - y[0]).abs() < 0.2, "{first}");
+        let rows = between(&plot, "</time></td><td class=\"number\">", "</td></tr>");
+        let rows: Vec<_> =
+            rows.iter().map(|it| it.replace("</td><td class=\"number\">", " ")).collect();
+        assert_eq!(rows, ["0 0 2 0", "9 0 0 0", "3 0 1 0"]);
     }
 
     #[test]
     fn lines_have_gaps_where_there_is_no_number() {
-        let plot = Plot::of_lines("latency", "Latency", &counts(), &LATENCIES);
-
-        let [p50, p99] = &*plot.lines else { panic!() };
-        assert_eq!((p50.parts.len(), p50.dots.len(), p99.class), (2, 3, "p99"));
-        assert!(!plot.is_empty());
+        let plot = lines("latency", "Latency", &counts(), &LATENCIES).into_visible();
         let nothing = Json(json!({ "step": "day", "steps": [] }));
-        assert!(Plot::of_lines("latency", "Latency", &nothing, &LATENCIES).is_empty());
+
+        let [p50, p99] = between(&plot, "<g class=\"line ", "</g>")[..] else { panic!("{plot}") };
+        let count = |text: &str| p50.matches(text).count();
+        assert_eq!((count("<polyline"), count("<circle")), (2, 3));
+        assert!(p99.starts_with("p99\"") && !plot.contains("no calls in this time"));
+        assert!(
+            lines("latency", "Latency", &nothing, &LATENCIES)
+                .into_visible()
+                .contains("no calls in this time")
+        );
     }
 
     #[test]
@@ -412,18 +392,17 @@ mod tests {
             (1_999.0, 1.0, "0 500 1000 1500 2000"),
             (0.7, 0.1, "0 0.2 0.4 0.6 0.8"),
         ] {
-            let axis = Axis::up_to(most, least);
-            let ticks: Vec<String> = axis.ticks().into_iter().map(|tick| tick.label).collect();
+            let axis = Axis::up_to(most, least).show().into_visible();
 
-            assert_eq!(ticks.join(" "), expected, "{most}");
+            assert_eq!(between(&axis, " dy=\"3\">", "<").join(" "), expected, "{most}");
         }
     }
 
     #[test]
     fn a_sparkline_has_a_point_for_each_step() {
-        let line = Sparkline::of(&counts(), "/calls", "Calls");
+        let line = sparkline(&counts(), "/calls", "Calls").into_visible();
 
-        assert_eq!(line.title, "Calls: 15 in all, at most 9");
-        assert_eq!(line.points.split(' ').count(), 4);
+        assert!(line.contains("<title>Calls: 15 in all, at most 9</title>"), "{line}");
+        assert_eq!(between(&line, "points=\"", "\"")[0].split(' ').count(), 4);
     }
 }

@@ -1,6 +1,5 @@
 //! Connections to providers: their states, and forms that connect, confirm, refresh and end them.
 
-use askama::Template;
 use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 use serde_json::{Map, Value, json};
@@ -8,11 +7,12 @@ use serde_json::{Map, Value, json};
 use super::{
     PageResult,
     api::{ApiReply, Problem},
+    form::FormState,
     json::Json,
     lists::act,
     render, see_other,
-    signed_in::{Frame, Guest, GuestForm},
-    table::{Filters, more},
+    signed_in::{Guest, GuestForm},
+    table::{Filters, More, more},
     tools,
 };
 use crate::{
@@ -23,23 +23,24 @@ use crate::{
 
 const PATH: &str = "/console/providers";
 
-#[derive(Template)]
-#[template(path = "providers.html")]
-struct ProvidersPage {
-    frame: Frame,
+page! { ProvidersPage = "providers.html";
     providers: Vec<Json>,
     /// Providers without a connection.
-    waiting: Vec<Json>,
-    more: Option<String>,
+    waiting: Vec<Json>, more: More,
     /// True if the person may connect for itself, and for the org.
-    may_write: bool,
-    is_admin: bool,
+    may_write: bool, is_admin: bool,
     /// Answer to a test of a connection.
     tested: Option<Json>,
+    /// The form that connects any provider.
+    form: FormState,
 }
 
 impl ProvidersPage {
-    /// Returns true if the person may change this connection.
+    /// Owners of a connection that the person may make.
+    fn all_owners(&self) -> &'static [(&'static str, &'static str)] {
+        if self.is_admin { &[("me", "me"), ("org", "the org")] } else { &[("me", "me")] }
+    }
+
     fn may_change(&self, provider: &Json) -> bool {
         self.may_write && (self.is_admin || !provider.is("/owner/type", "org"))
     }
@@ -54,19 +55,16 @@ impl ProvidersPage {
 }
 
 /// Connections, with what the person may do to each.
-#[utoipa::path(
-    get, path = "/console/providers", tag = "console", operation_id = "console_providers",
-    responses(
-        (status = 200, description = "a page; takes the filters of `GET /v1/providers`", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `providers:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
-    page(&guest, &filters, None).await
+    page(&guest, &filters, None, FormState::default()).await
 }
 
-async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> PageResult {
+async fn page(
+    guest: &Guest,
+    filters: &Filters,
+    tested: Option<Json>,
+    form: FormState,
+) -> PageResult {
     let scope = Some(Scope::ProvidersRead);
     let reply = guest.list(scope, filters, v1::providers::list).await?;
     let waiting = guest.items(scope, "limit=200", v1::providers::waiting).await;
@@ -78,14 +76,12 @@ async fn page(guest: &Guest, filters: &Filters, tested: Option<Json>) -> PageRes
         may_write: guest.may(Scope::ProvidersWrite),
         is_admin: guest.may(Scope::Admin),
         tested,
+        form,
     };
-    Ok(render(StatusCode::OK, &page))
+    Ok(render(page.form.status(), &page))
 }
 
-#[derive(Template)]
-#[template(path = "connected.html")]
-struct ConfirmPage {
-    frame: Frame,
+page! { ConfirmPage = "connected.html";
     slug: String,
     /// `org` or `me`: owner of the connection that was begun.
     owner: &'static str,
@@ -97,18 +93,6 @@ struct ConfirmPage {
 
 /// The page that a browser comes back to from the authorization of a provider: a button that
 /// confirms. Nothing is connected before it is pressed.
-#[utoipa::path(
-    get, path = "/console/providers/{slug}/connected", tag = "console", operation_id = "console_connected",
-    params(
-        ("slug" = String, Path, description = "what is being connected"),
-        ("confirm" = Option<String>, Query, description = "the code to confirm with"),
-        ("error" = Option<String>, Query, description = "why there is none"),
-    ),
-    responses(
-        (status = 200, description = "a page with a button that confirms", content_type = "text/html"),
-        (status = 303, description = "to the login, or to the list if there is nothing to confirm"),
-    )
-)]
 pub(crate) async fn connected(guest: Guest, path: Segment, query: Filters) -> Response {
     let code = query.text("confirm").to_owned();
     let error = query.text("error").to_owned();
@@ -122,42 +106,31 @@ pub(crate) async fn connected(guest: Guest, path: Segment, query: Filters) -> Re
 }
 
 /// Connects a provider, from the list or the page that the browser came back to.
-#[utoipa::path(
-    post, path = "/console/providers/connect", tag = "console", operation_id = "console_connect",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `slug`, `owner`, and `api_key` or `confirm`; `tool` and `raw` of a call that waits for the connection"),
-    responses(
-        (status = 200, description = "a page: that goes on to the authorization of the provider, why nothing was connected, or the answer to the call that waited", content_type = "text/html"),
-        (status = 303, description = "connected: back to the list; or to the login"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such provider", content_type = "text/html"),
-    )
-)]
-pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> Response {
+pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> PageResult {
     match guest.connect(&form).await {
         // Not a redirect: the authorization is elsewhere, where forms of this page may not lead.
         Ok(reply) if reply.data.has("/authorization_url") => {
             let address = reply.data.at("/authorization_url");
-            forward("Connect", address.0.as_str().unwrap_or(PATH))
+            Ok(forward("Connect", address.0.as_str().unwrap_or(PATH)))
         }
         Ok(_) => match form.field("tool") {
             // A call that waited for the connection goes on, by what the person reaches now.
-            Some(tool) if guest.look_again().await => tools::call_from(&guest, tool, &form).await,
-            Some(_) | None => see_other(PATH),
+            Some(tool) if guest.look_again().await => {
+                Ok(tools::call_from(&guest, tool, &form).await)
+            }
+            Some(_) | None => Ok(see_other(PATH)),
         },
-        Err(problem) => problem.page(&guest),
+        Err(problem) => {
+            let refused = guest.refuse(&form, problem)?;
+            page(&guest, &Filters::default(), None, refused).await
+        }
     }
 }
 
 impl Guest {
     async fn connect(&self, form: &Form) -> Result<ApiReply, Problem> {
         let slug = form.field("slug").unwrap_or_default().trim();
-        let mut members = Map::new();
-        for name in ["owner", "api_key", "confirm"] {
-            let text = form.field(name).unwrap_or_default().trim();
-            if !text.is_empty() {
-                members.insert(name.to_owned(), json!(text));
-            }
-        }
+        let members = form.texts(&["owner", "api_key", "confirm"]);
         let is_begin = ["api_key", "confirm"].iter().all(|name| !members.contains_key(*name));
         let Some(url) = self.gateway.app.providers.public_url().filter(|_| is_begin) else {
             return self.ask_connect(slug, &members).await;
@@ -194,38 +167,19 @@ impl Guest {
 }
 
 /// Asks a provider for its tools now, from the list.
-#[utoipa::path(
-    post, path = "/console/providers/{id}/test", tag = "console", operation_id = "console_test_provider",
-    params(("id" = String, Path, description = "`prv_` and a ULID")),
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
-    responses(
-        (status = 200, description = "a page: the list, and what came of the test", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such connection", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn test(path: Segment, GuestForm(guest, _): GuestForm) -> PageResult {
     let body = guest.no_body();
     let test = |caller| v1::providers::test(caller, path, body);
     match guest.ask(Some(Scope::ProvidersWrite), test).await {
-        Ok(reply) => page(&guest, &Filters::default(), Some(reply.data)).await,
+        Ok(reply) => {
+            let tested = Some(reply.data);
+            page(&guest, &Filters::default(), tested, FormState::default()).await
+        }
         Err(problem) => Err(problem.page(&guest)),
     }
 }
 
 /// Refreshes a connection, from the list.
-#[utoipa::path(
-    post, path = "/console/providers/{id}/refresh", tag = "console", operation_id = "console_refresh_provider",
-    params(("id" = String, Path, description = "`prv_` and a ULID")),
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
-    responses(
-        (status = 303, description = "refreshed: back to the list; or to the login"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such connection", content_type = "text/html"),
-        (status = 409, description = "a page: connect it again, or there is nothing to refresh with", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn refresh(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
     let body = guest.no_body();
     let refresh = |caller| v1::providers::refresh(caller, path, body);
@@ -233,16 +187,6 @@ pub(crate) async fn refresh(path: Segment, GuestForm(guest, _): GuestForm) -> Re
 }
 
 /// Ends a connection, from the list.
-#[utoipa::path(
-    post, path = "/console/providers/{id}/disconnect", tag = "console", operation_id = "console_disconnect",
-    params(("id" = String, Path, description = "`prv_` and a ULID")),
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`"),
-    responses(
-        (status = 303, description = "ended: back to the list; or to the login"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such connection", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn disconnect(path: Segment, GuestForm(guest, _): GuestForm) -> Response {
     let disconnect = |caller| v1::providers::disconnect(caller, path);
     act(&guest, Some(Scope::ProvidersWrite), PATH, disconnect).await

@@ -107,12 +107,8 @@ impl Field {
     }
 }
 
-/// The parts for the input that a schema describes, filled in with what stands in `input`.
-pub(super) fn parts(schema: &Value, input: Option<&Value>) -> Vec<Part> {
-    parts_by(schema, FormValues::By(input))
-}
-
-fn parts_by(schema: &Value, filled: FormValues<'_>) -> Vec<Part> {
+/// The parts for the input that a schema describes, as they are filled in.
+pub(super) fn parts(schema: &Value, filled: FormValues<'_>) -> Vec<Part> {
     let mut builder = Builder { parts: Vec::new(), fields: MOST_FIELDS, steps: MOST_STEPS, filled };
     let schema = Schema::of(schema);
     builder.add_members(schema, "", DEEPEST);
@@ -123,9 +119,11 @@ fn parts_by(schema: &Value, filled: FormValues<'_>) -> Vec<Part> {
 }
 
 /// From where a form has its values and the number of its rows.
-#[derive(Clone, Copy)]
-enum FormValues<'a> {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum FormValues<'a> {
+    /// An input.
     By(Option<&'a Value>),
+    /// What a person sent.
     As(&'a Form),
 }
 
@@ -223,11 +221,16 @@ impl Builder<'_> {
         required: bool,
         deeper: usize,
     ) {
-        let sent = self.filled.value(path);
         let forms = schema.forms();
-        let meant = sent.and_then(|value| forms.iter().position(|form| form.may_be(value)));
-        let meant = meant.or_else(|| required.then_some(0));
         let group = format!("of:{path}");
+        let meant = match self.filled {
+            FormValues::As(form) => form.field(&group).and_then(|number| number.parse().ok()),
+            FormValues::By(_) => {
+                let value = self.filled.value(path);
+                value.and_then(|value| forms.iter().position(|form| form.may_be(value)))
+            }
+        };
+        let meant = meant.or_else(|| required.then_some(0));
         self.fields = self.fields.saturating_sub(1);
         self.parts.push(Part::Forms {
             label: label(path),
@@ -263,6 +266,9 @@ impl Builder<'_> {
     }
 
     fn filled_in(&self, path: &str, kind: &Kind) -> String {
+        if let FormValues::As(form) = self.filled {
+            return form.field(&format!("in:{path}")).unwrap_or_default().to_owned();
+        }
         let Some(value) = self.filled.value(path) else { return String::new() };
         let lines = |line: fn(&Value) -> Option<String>| {
             let lines = value.as_array()?.iter().map(line).collect::<Option<Vec<_>>>();
@@ -332,7 +338,7 @@ fn kind(schema: Schema<'_>) -> Kind {
 pub(super) fn input(schema: &Value, form: &Form) -> Result<Value, String> {
     let mut input = Value::Object(Map::new());
     let mut rows = Rows::default();
-    for part in parts_by(schema, FormValues::As(form)) {
+    for part in parts(schema, FormValues::As(form)) {
         let Part::Field(field) = part else { continue };
         let sent = form.field(&field.name).unwrap_or_default();
         let has_text = field.required && field.kind == Kind::Text && !field.is_in_row();
@@ -438,6 +444,8 @@ mod tests {
 
     use super::*;
 
+    const EMPTY: FormValues<'_> = FormValues::By(None);
+
     fn schema() -> Value {
         json!({
             "type": "object",
@@ -478,7 +486,7 @@ mod tests {
     fn each_member_has_a_field_of_its_kind() {
         let input = json!({"title": "x", "count": 3, "tags": ["y", "z"], "open": false,
             "sizes": [1, 2.5], "rooms": [{"name": "hall", "doors": [{"wide": true}]}], "target": {"kind": "room", "number": 4}});
-        let parts = parts(&schema(), Some(&input));
+        let parts = parts(&schema(), FormValues::By(Some(&input)));
         let field = |name: &str| field(&parts, name);
 
         assert_eq!(field("in:/title").kind, Kind::Text);
@@ -564,6 +572,26 @@ mod tests {
     }
 
     #[test]
+    fn a_form_that_was_wrong_comes_back_as_it_was_sent() {
+        let sent = [
+            ("in:/count", "many"),
+            ("of:/target", "1"),
+            ("in:/target~@1/number", "x"),
+            ("rows:/rooms", "2"),
+            ("in:/rooms/~#1/name", "hall"),
+        ];
+        let form = Form::of(sent);
+
+        let parts = parts(&schema(), FormValues::As(&form));
+
+        for name in ["in:/count", "in:/target~@1/number", "in:/rooms/~#1/name"] {
+            assert_eq!(Some(&*field(&parts, name).value), form.field(name));
+        }
+        let [group, number, label] = ["of:/target", "1", "a room"].map(str::to_owned);
+        assert!(parts.contains(&Part::Alternative { group, number, label, chosen: true }));
+    }
+
+    #[test]
     fn a_field_that_is_wrong_is_named() {
         for (name, text) in [("in:/count", "many"), ("in:/parts", "["), ("in:/sizes", "1\nx")] {
             let wrong = input(&schema(), &Form::of([("in:/title", "x"), (name, text)]));
@@ -576,25 +604,28 @@ mod tests {
     fn a_large_or_deep_schema_has_a_bounded_form() {
         let wide: Map<String, Value> =
             (0..500).map(|n| (format!("m{n}"), json!({"type": "string"}))).collect();
-        assert_eq!(parts(&json!({"properties": wide}), None).len(), MOST_FIELDS);
+        assert_eq!(parts(&json!({"properties": wide}), EMPTY).len(), MOST_FIELDS);
 
         let mut deep = json!({"type": "string"});
         for _ in 0..20 {
             deep = json!({"type": "object", "properties": {"a": deep}});
         }
-        let parts_of_deep = parts(&deep, None);
+        let parts_of_deep = parts(&deep, EMPTY);
         assert_eq!(parts_of_deep.len(), 1);
         assert_eq!(field(&parts_of_deep, "in:/a/a/a/a").kind, Kind::Json);
 
         let long = json!({"rooms": vec![json!({}); MOST_ROWS + 1]});
-        assert_eq!(field(&parts(&schema(), Some(&long)), "in:/rooms").kind, Kind::Json);
+        assert_eq!(
+            field(&parts(&schema(), FormValues::By(Some(&long))), "in:/rooms").kind,
+            Kind::Json
+        );
         let many = json!({"properties": {"a": {"type": "array", "items": {"$ref": "#"}}}});
         let rows = json!({"a": vec![json!({"a": vec![json!({}); MOST_ROWS]}); MOST_ROWS]});
-        assert!(parts(&many, Some(&rows)).len() < 250);
+        assert!(parts(&many, FormValues::By(Some(&rows))).len() < 250);
 
         let many: Map<String, Value> =
             (0..500).map(|n| (format!("m{n}"), json!({"$ref": "#"}))).collect();
         let many = json!({"properties": many, "oneOf": [{"$ref": "#"}, {"$ref": "#"}]});
-        assert!(parts(&many, None).len() < 100);
+        assert!(parts(&many, EMPTY).len() < 100);
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     gateway::Gateway,
     pages::{
         form::Form,
-        html::{forward, page},
+        html::{Html, forward, hidden, html, markup, page},
         login::{SignedIn, Visitor, login_address, step_up_address},
     },
 };
@@ -104,22 +104,7 @@ impl FromRequest<Arc<Gateway>> for GuestForm {
 fn switched_off() -> Response {
     let text =
         "<p>The console is switched off: <code>[console] enabled</code> in the configuration.</p>";
-    page(StatusCode::NOT_FOUND, "No console", text)
-}
-
-/// Links of the navigation that belong together.
-#[derive(Debug)]
-pub(super) struct NavigationGroup {
-    pub(super) name: &'static str,
-    pub(super) links: Vec<NavigationLink>,
-}
-
-/// A link of the navigation.
-#[derive(Debug)]
-pub(super) struct NavigationLink {
-    pub(super) path: &'static str,
-    pub(super) name: &'static str,
-    pub(super) is_here: bool,
+    page(StatusCode::NOT_FOUND, "No console", &markup(text))
 }
 
 /// Everything of a page around its content.
@@ -129,8 +114,9 @@ pub(super) struct Frame {
     pub(super) person: String,
     pub(super) org: String,
     pub(super) role: &'static str,
-    pub(super) form_token: String,
-    pub(super) navigation: Vec<NavigationGroup>,
+    /// Field with the token of the session, without which no form is taken.
+    pub(super) token: Html,
+    pub(super) navigation: Html,
     /// Versions of style sheet and script, so that browsers may keep them.
     pub(super) style: &'static str,
     pub(super) script: &'static str,
@@ -187,7 +173,9 @@ impl Guest {
             person: spelled(&self.ctx.caller().principal_name).into_owned(),
             org: signed_in.map(|it| spelled(&it.person.org_name).into_owned()).unwrap_or_default(),
             role: self.ctx.caller().role.name(),
-            form_token: signed_in.map(|it| it.form_token.expose().to_owned()).unwrap_or_default(),
+            token: signed_in
+                .map(|it| hidden("form_token", it.form_token.expose()))
+                .unwrap_or_default(),
             navigation: self.navigation(path),
             style: assets::style_version(),
             script: assets::script_version(),
@@ -195,18 +183,20 @@ impl Guest {
     }
 
     /// The links of all pages that the person may see.
-    fn navigation(&self, here: &str) -> Vec<NavigationGroup> {
-        let mut groups = Vec::new();
-        for (name, pages) in PAGES {
+    fn navigation(&self, here: &str) -> Html {
+        let link = |&(path, name, _): &PageEntry| {
+            let current = markup(if path == here { " aria-current=\"page\"" } else { "" });
+            html("<a href=\"{}\"{}>{}</a>\n", &[&path, &current, &name])
+        };
+        let group = |(name, pages): (&str, &[PageEntry])| {
             let allowed = pages.iter().filter(|(_, _, scope)| scope.is_none_or(|it| self.may(it)));
-            let link =
-                |&(path, name, _): &PageEntry| NavigationLink { path, name, is_here: path == here };
-            let links: Vec<_> = allowed.map(link).collect();
-            if !links.is_empty() {
-                groups.push(NavigationGroup { name, links });
+            let links: Html = allowed.map(link).collect();
+            if links.is_empty() {
+                return links;
             }
-        }
-        groups
+            html("<div><span>{}</span>\n{}</div>\n", &[&name, &links])
+        };
+        PAGES.into_iter().map(group).collect()
     }
 
     /// The address at which the person proves more and comes back to `return_to`; `None` if the login

@@ -2,11 +2,22 @@
 
 use std::convert::Infallible;
 
-use axum::{extract::FromRequestParts, http::request::Parts};
-use portcullis_core::authorization::OAuthForm;
+use axum::{extract::FromRequestParts, http::request::Parts, response::Response};
+use portcullis_core::{authorization::OAuthForm, principal::Scope};
 
-use super::json::Json;
-use crate::pages::form;
+use super::{
+    api::ApiReply,
+    form::{Control, Field},
+    json::Json,
+    signed_in::Guest,
+};
+use crate::{
+    exchange::{HandlerResult, WithQuery},
+    pages::{
+        form,
+        html::{Html, html},
+    },
+};
 
 /// The filters of a list as the address of its page has them.
 #[derive(Debug, Default)]
@@ -36,12 +47,10 @@ impl Filters {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// Returns true if the filter has this text.
     pub(super) fn is(&self, name: &str, text: &str) -> bool {
         self.text(name) == text
     }
 
-    /// Returns true if no filter is set.
     pub(super) fn is_empty(&self) -> bool {
         self.0 == OAuthForm::default()
     }
@@ -52,97 +61,110 @@ impl Filters {
     }
 }
 
-/// The address of the next page.
-pub(super) fn more(path: &str, filters: &Filters, next: Option<&str>) -> Option<String> {
-    Some(format!("{path}?{}", filters.0.clone().with("cursor", next?).encoded()))
-}
+impl Filters {
+    /// A filter that is written.
+    pub(super) fn line(&self, name: &'static str, label: &'static str) -> Field<'_> {
+        Field::filter(Some(&self.0), name, label, Control::Line)
+    }
 
-/// The look of a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Look {
-    Text,
-    /// An id, in letters of one width.
-    Code,
-    /// A moment.
-    Time,
-    /// A state, with a colour of its own.
-    Badge,
-    /// A name, behind which stands the id at this pointer.
-    Named(&'static str),
-}
+    /// A filter that is chosen; the first choice is any.
+    pub(super) fn choice(
+        &self,
+        name: &'static str,
+        label: &'static str,
+        choices: &'static [(&'static str, &'static str)],
+    ) -> Field<'_> {
+        Field::filter(Some(&self.0), name, label, Control::Choice(choices))
+    }
 
-/// A column of a list.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Column {
-    pub(super) name: &'static str,
-    pub(super) pointer: &'static str,
-    pub(super) look: Look,
-}
-
-impl Column {
-    pub(super) const fn new(name: &'static str, pointer: &'static str, look: Look) -> Self {
-        Self { name, pointer, look }
+    /// The link that drops the filters of the page at this path, if there are any.
+    pub(super) fn clear(&self, path: &str) -> Html {
+        if self.is_empty() { Html::default() } else { html(" <a href=\"{}\">Clear</a>", &[&path]) }
     }
 }
 
-/// A cell of a row.
-#[derive(Debug)]
-pub(super) struct Cell {
-    pub(super) text: String,
-    /// The moment as machines read it, or the id of what the text names.
-    pub(super) exact: String,
-    pub(super) look: Look,
+impl Guest {
+    /// A list under the filters of its page, or the page that says why there is none.
+    pub(super) async fn list<F>(
+        &self,
+        scope: Option<Scope>,
+        filters: &Filters,
+        list: impl FnOnce(WithQuery) -> F,
+    ) -> Result<ApiReply, Response>
+    where
+        F: Future<Output = HandlerResult>,
+    {
+        let listed = self.read(scope, filters.query(), list).await;
+        listed.map_err(|problem| problem.page(self))
+    }
 }
 
-/// The button at the end of a row, which sends a form.
+/// The address of the next page, if there is one.
 #[derive(Debug)]
-pub(super) struct Action {
-    pub(super) path: String,
-    pub(super) label: &'static str,
-    /// Question that the browser asks before.
-    pub(super) question: &'static str,
+pub(super) struct More(Option<String>);
+
+impl More {
+    pub(super) fn link(&self, text: &str) -> Html {
+        let link = |to: &String| html("<p><a class=\"more\" href=\"{}\">{}</a></p>", &[to, &text]);
+        self.0.as_ref().map(link).unwrap_or_default()
+    }
 }
 
-/// A row of a list.
-#[derive(Debug)]
-pub(super) struct TableRow {
-    pub(super) cells: Vec<Cell>,
-    pub(super) action: Option<Action>,
+/// Where the list at this path goes on.
+pub(super) fn more(path: &str, filters: &Filters, next: Option<&str>) -> More {
+    let query = next.map(|cursor| filters.0.clone().with("cursor", cursor).encoded());
+    More(query.map(|query| format!("{path}?{query}")))
 }
+
+/// What stands in a cell: the pointer of its text, and how it looks.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Cell {
+    /// A text, or a list of texts.
+    Text(&'static str),
+    /// An id, in letters of one width.
+    Code(&'static str),
+    Time(&'static str),
+    Badge(&'static str),
+    /// A name, behind which stands the id at the second pointer.
+    Named(&'static str, &'static str),
+}
+
+/// A column of a list.
+pub(super) type Column = (&'static str, Cell);
 
 impl Cell {
-    /// The page of what this is the id or the name of.
-    pub(super) fn href(&self) -> Option<String> {
-        let id = if self.exact.is_empty() { &self.text } else { &self.exact };
-        let (kind, _) = id.split_once('_')?;
-        match kind {
-            "usr" | "sa" => Some(format!("/console/events?actor={id}")),
-            "evt" => Some(format!("/console/events/{id}")),
-            _ => None,
+    pub(super) fn show(self, item: &Json) -> Html {
+        match self {
+            Self::Text(at) if item.has(at) && !item.items(at).is_empty() => {
+                html("<td class=\"wide\">{}</td>", &[&item.joined(at)])
+            }
+            Self::Text(at) => html("<td class=\"wide\">{}</td>", &[&item.text(at)]),
+            Self::Time(at) => html("<td>{}</td>", &[&item.time(at)]),
+            Self::Badge(at) => html("<td>{}</td>", &[&item.badge(at)]),
+            Self::Code(at) => {
+                let id = item.text(at);
+                let code = html("<code title=\"{}\">{}</code>", &[&id, &id]);
+                let link = |page| html("<a href=\"{}\">{}</a>", &[&page, &code]);
+                html("<td class=\"cut\">{}</td>", &[&page_of(&id).map_or(code.clone(), link)])
+            }
+            Self::Named(name, at) => {
+                let (name, id) = (item.first(&[name, at]), item.text(at));
+                let cell = match page_of(&id) {
+                    Some(page) => html("<a href=\"{}\" title=\"{}\">{}</a>", &[&page, &id, &name]),
+                    None => html("<span title=\"{}\">{}</span>", &[&id, &name]),
+                };
+                html("<td class=\"wide\">{}</td>", &[&cell])
+            }
         }
     }
 }
 
-impl TableRow {
-    pub(super) fn of(item: &Json, columns: &[Column], action: Option<Action>) -> Self {
-        let cell = |column: &Column| match column.look {
-            Look::Time => Cell {
-                text: item.moment(column.pointer),
-                exact: item.text(column.pointer),
-                look: Look::Time,
-            },
-            Look::Named(id) => {
-                let (name, exact) = (item.text(column.pointer), item.text(id));
-                let text = if name.is_empty() { exact.clone() } else { name };
-                Cell { text, exact, look: column.look }
-            }
-            look @ (Look::Text | Look::Code | Look::Badge) => {
-                let list = item.joined(column.pointer);
-                let text = if list.is_empty() { item.text(column.pointer) } else { list };
-                Cell { text, exact: String::new(), look }
-            }
-        };
-        Self { cells: columns.iter().map(cell).collect(), action }
+/// The page of what an id names.
+fn page_of(id: &str) -> Option<String> {
+    match id.split_once('_')?.0 {
+        "usr" | "sa" => Some(format!("/console/events?actor={id}")),
+        "evt" => Some(format!("/console/events/{id}")),
+        _ => None,
     }
 }
 
@@ -154,16 +176,18 @@ mod tests {
 
     #[test]
     fn a_name_leads_to_what_its_id_leads_to_and_an_id_stands_for_none() {
-        let column = [Column::new("Person", "/name", Look::Named("/id"))];
-        for (item, text, href) in [
-            (json!({"id": "usr_1", "name": "Ana"}), "Ana", Some("/console/events?actor=usr_1")),
-            (json!({"id": "usr_1"}), "usr_1", Some("/console/events?actor=usr_1")),
-            (json!({"id": "https://a.example/", "name": "usr_2"}), "usr_2", None),
+        let link = "<a href=\"/console/events?actor=usr_1\" title=\"usr_1\">";
+        for (item, shown) in [
+            (json!({"id": "usr_1", "name": "Ana"}), format!("{link}Ana</a>")),
+            (json!({"id": "usr_1"}), format!("{link}usr_1</a>")),
+            (
+                json!({"id": "https://a.example/", "name": "usr_2"}),
+                "<span title=\"https://a.example/\">usr_2</span>".to_owned(),
+            ),
         ] {
-            let row = TableRow::of(&Json(item), &column, None);
+            let cell = Cell::Named("/name", "/id").show(&Json(item));
 
-            assert_eq!(row.cells[0].text, text);
-            assert_eq!(row.cells[0].href().as_deref(), href, "{text}");
+            assert_eq!(cell.into_visible(), format!("<td class=\"wide\">{shown}</td>"));
         }
     }
 
@@ -172,10 +196,10 @@ mod tests {
         let filters = Filters::read(Some("type=&decision=deny&q=a+b&cursor=x"));
 
         assert_eq!(filters.query().as_deref(), Some("cursor=x&decision=deny&q=a+b"));
-        assert_eq!(
-            more("/console/events", &filters, Some("c1.y")).as_deref(),
-            Some("/console/events?cursor=c1.y&decision=deny&q=a+b")
-        );
+        let more = more("/console/events", &filters, Some("c1.y")).link("Older").into_visible();
+        let address = "/console/events?cursor=c1.y&amp;decision=deny&amp;q=a+b";
+        let link = format!("<p><a class=\"more\" href=\"{address}\">Older</a></p>");
+        assert_eq!(more, link);
         assert!(Filters::read(Some("type=")).is_empty());
         assert_eq!(Filters::read(None).query(), None);
     }

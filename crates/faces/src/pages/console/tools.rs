@@ -1,6 +1,5 @@
 //! Tools: which there are, and one tool with a form to try it.
 
-use askama::Template;
 use axum::{extract::Path, http::StatusCode, response::Response};
 use portcullis_core::principal::Scope;
 
@@ -8,49 +7,37 @@ use super::{
     PageResult,
     api::Problem,
     json::Json,
-    plot::Sparkline,
+    plot::sparkline_of_list,
     render,
     schema::{self, SchemaRow},
-    schema_form::{self, Kind, Part},
-    signed_in::{Frame, Guest, GuestForm},
-    table::{Filters, more},
+    schema_form::{self, FormValues, Kind, Part},
+    signed_in::{Guest, GuestForm},
+    table::{Filters, More, more},
     trial::Trial,
 };
 use crate::{
     exchange::{Segment, segment},
-    pages::form::Form,
+    pages::{form::Form, html::Html},
     v1::{self, ToolPath},
 };
 
 const PATH: &str = "/console/tools";
+const ACCESSES: &[(&str, &str)] =
+    &[("", "any"), ("allow", "allow"), ("conditional", "conditional"), ("deny", "deny")];
 
-#[derive(Template)]
-#[template(path = "tools.html")]
-struct ToolsPage {
-    frame: Frame,
-    filters: Filters,
-    tools: Vec<ListedTool>,
+page! { ToolsPage = "tools.html";
+    filters: Filters, tools: Vec<ListedTool>,
     /// True if the person may see how often tools are called.
-    may_count: bool,
-    more: Option<String>,
-    left_out: Vec<Json>,
+    may_count: bool, more: More, left_out: Vec<Json>,
 }
 
 /// A tool with its calls of a day.
 struct ListedTool {
     tool: Json,
-    calls: Option<Sparkline>,
+    calls: Html,
 }
 
 /// The tools that the person sees, with the filters of the API, and those that were left out.
-#[utoipa::path(
-    get, path = "/console/tools", tag = "console", operation_id = "console_tools",
-    responses(
-        (status = 200, description = "a page of tools; takes the filters of `GET /v1/mcps`", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `mcps:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let scope = Some(Scope::McpsRead);
     let reply = guest.list(scope, &filters, v1::mcps::list).await?;
@@ -62,18 +49,11 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     Ok(render(StatusCode::OK, &ToolsPage { frame, filters, tools, may_count, more, left_out }))
 }
 
-#[derive(Template)]
-#[template(path = "tool.html")]
-struct ToolPage {
-    frame: Frame,
+page! { ToolPage<'a> = "tool.html";
     tool: Json,
     /// The address that the form is sent to.
-    action: String,
-    parts: Vec<Part>,
-    schemas: Vec<ReadableSchema>,
-    may_call: bool,
-    may_read_policies: bool,
-    trial: Option<Trial>,
+    action: String, parts: Vec<Part>, schemas: Vec<ReadableSchema>, may_call: bool,
+    may_read_policies: bool, trial: Option<Trial<'a>>,
     /// The connection that the call lacks, if the person may make it.
     connection: Option<MissingConnection>,
     /// The input as JSON, as it was sent or as an empty one.
@@ -96,15 +76,6 @@ struct MissingConnection {
 }
 
 /// One tool: its definition as accepted, who may call it, and a form to try it.
-#[utoipa::path(
-    get, path = "/console/tools/{id}", tag = "console", operation_id = "console_tool",
-    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
-    responses(
-        (status = 200, description = "a page: the tool", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
     match read(&guest, &segment(path)).await {
         Ok(tool) => page(&guest, tool, None).await,
@@ -113,17 +84,6 @@ pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
 }
 
 /// Calls a tool as the person, from the form of its page: a governed call like any other.
-#[utoipa::path(
-    post, path = "/console/tools/{id}", tag = "console", operation_id = "console_try_tool",
-    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, and `raw` with the input as JSON or a field for each member of it"),
-    responses(
-        (status = 200, description = "a page: the answer beside its governance, or why there is none", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 404, description = "a page: no such tool for this person", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn call(path: Segment, GuestForm(guest, form): GuestForm) -> PageResult {
     let guest = guest.whole().await?;
     Ok(call_from(&guest, &segment(path), &form).await)
@@ -145,8 +105,11 @@ async fn read(guest: &Guest, id: &str) -> Result<Json, Problem> {
     Ok(guest.ask(Some(Scope::McpsRead), read).await?.data)
 }
 
-async fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
+async fn page(guest: &Guest, tool: Json, trial: Option<Trial<'_>>) -> Response {
     let sent = trial.as_ref().and_then(Trial::input);
+    // Fields that are no input yet come back as they were sent.
+    let unread = trial.as_ref().and_then(|trial| trial.unread);
+    let filled = unread.map_or(FormValues::By(sent.as_ref()), FormValues::As);
     let raw = trial.as_ref().map_or_else(|| "{}".to_owned(), |trial| trial.raw.clone());
     let problem = trial.as_ref().and_then(|trial| trial.problem.as_ref());
     let connection = match problem.filter(|problem| problem.details.has("/connect")) {
@@ -158,7 +121,7 @@ async fn page(guest: &Guest, tool: Json, trial: Option<Trial>) -> Response {
     let page = ToolPage {
         frame: guest.frame(tool.text("/id"), PATH),
         action: format!("{PATH}/{}", tool.text("/id")),
-        parts: schema_form::parts(&tool.at("/input_schema").0, sent.as_ref()),
+        parts: schema_form::parts(&tool.at("/input_schema").0, filled),
         schemas: schemas
             .map(|(name, pointer)| ReadableSchema {
                 name,
@@ -185,8 +148,8 @@ impl Guest {
         let mut counts = counts.into_iter();
         let with_calls = |tool: Json| {
             let calls = counts.next();
-            let calls = calls.map(|it| Sparkline::of_list(&it.at("/calls"), "Calls of a day"));
-            ListedTool { tool, calls }
+            let calls = calls.map(|it| sparkline_of_list(&it.at("/calls"), "Calls of a day"));
+            ListedTool { tool, calls: calls.unwrap_or_default() }
         };
         tools.into_iter().map(with_calls).collect()
     }

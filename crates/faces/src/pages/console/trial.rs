@@ -21,7 +21,9 @@ pub(super) struct Snippet {
 
 /// A call and how it ended.
 #[derive(Debug)]
-pub(super) struct Trial {
+pub(super) struct Trial<'a> {
+    /// The form, if it was filled in to no input.
+    pub(super) unread: Option<&'a Form>,
     /// The input as JSON, as it was sent.
     pub(super) raw: String,
     /// The same call from programs.
@@ -33,14 +35,15 @@ pub(super) struct Trial {
     pub(super) governance: Json,
 }
 
-impl Trial {
+impl<'a> Trial<'a> {
     /// Calls the tool `id` with the input of `form`.
-    pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &Form) -> Self {
+    pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &'a Form) -> Self {
         let raw = match form.field("raw") {
             Some(raw) => Ok(raw.trim().replace("\r\n", "\n")),
             None => schema_form::input(&tool.at("/input_schema").0, form)
                 .map(|input| serde_json::to_string_pretty(&input).unwrap_or_default()),
         };
+        let unread = raw.is_err().then_some(form);
         let outcome = match &raw {
             Ok(raw) => invoke(guest, id, raw).await,
             Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
@@ -49,6 +52,7 @@ impl Trial {
         let snippets = snippets(guest, id, &raw);
         match Problem::or_reply(outcome) {
             Ok(reply) => Self {
+                unread,
                 raw,
                 snippets,
                 result: Some(reply.data),
@@ -57,7 +61,7 @@ impl Trial {
             },
             Err(problem) => {
                 let governance = problem.governance.clone();
-                Self { raw, snippets, result: None, problem: Some(problem), governance }
+                Self { unread, raw, snippets, result: None, problem: Some(problem), governance }
             }
         }
     }

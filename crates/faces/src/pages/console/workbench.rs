@@ -2,57 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use askama::Template;
 use axum::{
     body::Body,
     http::{HeaderValue, StatusCode, header},
     response::Response,
 };
-use portcullis_core::principal::Scope;
+use portcullis_core::{authorization::OAuthForm, principal::Scope, refusal::Refusal};
 use serde_json::{Value, json};
 
 use super::{
     PageResult,
     api::Problem,
+    form::FormState,
     json::Json,
     render,
-    signed_in::{Frame, Guest, GuestForm},
+    signed_in::{Guest, GuestForm},
     table::Filters,
 };
 use crate::{pages::form::Form, v1};
 
 const PATH: &str = "/console/workbench";
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
-const USUAL_CALLS: u64 = 1_000;
 
-#[derive(Template)]
-#[template(path = "workbench.html")]
-struct WorkbenchPage {
-    frame: Frame,
+page! { WorkbenchPage = "workbench.html";
     /// The set in force with its statistics.
-    set: Json,
-    policies: Vec<Json>,
-    draft: DraftForm,
+    set: Json, policies: Vec<Json>, draft: FormState,
     /// Lines of the draft, if something is wrong with it.
-    lines: Vec<DraftLine>,
-    problem: Option<Problem>,
-    report: Option<Json>,
+    lines: Vec<DraftLine>, report: Option<Json>,
     /// Answer of a check.
-    check: Option<Json>,
-    groups: Vec<ChangeGroup>,
+    check: Option<Json>, groups: Vec<ChangeGroup>,
     /// True if the person may ask as another principal.
     may_ask_as: bool,
-}
-
-/// A draft and the call to ask about, as the page was sent.
-#[derive(Debug, Default)]
-struct DraftForm {
-    source: String,
-    tool: String,
-    /// Id of the caller; empty for the person.
-    principal: String,
-    input: String,
-    calls: String,
 }
 
 /// A line of a draft and the errors in it.
@@ -78,122 +58,79 @@ struct ChangeGroup {
 }
 
 /// The workbench with an empty draft.
-#[utoipa::path(
-    get, path = "/console/workbench", tag = "console", operation_id = "console_workbench",
-    params(
-        ("tool" = Option<String>, Query, description = "the tool to ask about"),
-        ("principal" = Option<String>, Query, description = "the caller to ask as; that takes `admin`"),
-    ),
-    responses(
-        (status = 200, description = "a page: the set in force and a draft", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
-    let text = |name| filters.text(name).to_owned();
-    let draft = DraftForm {
-        tool: text("tool"),
-        principal: text("principal"),
-        input: "{}".to_owned(),
-        calls: USUAL_CALLS.to_string(),
-        ..DraftForm::default()
-    };
-    page(&guest, draft, None).await
+    let draft = OAuthForm::default().with("tool", filters.text("tool"));
+    let draft = draft.with("principal", filters.text("principal"));
+    page(&guest, &Form(draft.with("input", "{}").with("calls", "1000")), None).await
 }
 
 /// Checks, simulates, replays or downloads a draft. Nothing is executed or put in force.
-#[utoipa::path(
-    post, path = "/console/workbench", tag = "console", operation_id = "console_try_draft",
-    request_body(content = Object, content_type = "application/x-www-form-urlencoded", description = "`form_token`, `source`, `ask` (`check`, `simulate`, `replay`, `download`), `tool`, `principal`, `input`, `calls`"),
-    responses(
-        (status = 200, description = "a page: what the draft would do, or its errors; the file with `download`", content_type = "text/html"),
-        (status = 303, description = "to the login, if nobody is signed in"),
-        (status = 400, description = "no page of this session sent the form", body = crate::exchange::ErrorAnswer),
-        (status = 403, description = "a page: the person lacks `policies:read`", content_type = "text/html"),
-    )
-)]
 pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> PageResult {
     Ok(answer(&guest.whole().await?, &form).await)
 }
 
 async fn answer(guest: &Guest, form: &Form) -> Response {
-    let text = |name| form.field(name).unwrap_or_default().replace("\r\n", "\n");
-    let draft = DraftForm {
-        source: text("source"),
-        tool: text("tool").trim().to_owned(),
-        principal: text("principal").trim().to_owned(),
-        input: text("input"),
-        calls: text("calls").trim().to_owned(),
-    };
     let asked = form.field("ask").unwrap_or("check");
     if asked == "download" {
-        return send_file(draft.source);
+        return send_file(source_of(form));
     }
+    let policies = if source_of(form).trim().is_empty() {
+        json!({ "upsert": [] })
+    } else {
+        json!({ "upsert": [{ "source": source_of(form) }] })
+    };
     if asked == "check" {
-        let body = guest.json_body(&json!({ "policies": draft.policies() }));
+        let body = guest.json_body(&json!({ "policies": policies }));
         let check = |caller| v1::policy_check::check(caller, body);
         let checked =
             guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
-        return page(guest, draft, Some(checked)).await;
+        return page(guest, form, Some(checked)).await;
     }
-    let body = match draft.simulation(asked) {
-        Ok(body) => guest.json_body(&body),
-        Err(wrong) => {
-            let refusal = portcullis_core::refusal::Refusal::bad_request(wrong);
-            let problem = Problem::or_reply(refusal.into())
-                .map(|reply| WorkbenchReport::Reported(reply.data));
-            return page(guest, draft, Some(problem)).await;
+    let report = match simulation(form, asked, &policies) {
+        Ok(body) => {
+            let body = guest.json_body(&body);
+            guest.ask(SCOPE, |caller| v1::simulate::simulate(caller, body)).await
         }
+        Err(wrong) => Err(Problem::of(Refusal::bad_request(wrong))),
     };
-    let simulate = |caller| v1::simulate::simulate(caller, body);
-    let report =
-        guest.ask(SCOPE, simulate).await.map(|reply| WorkbenchReport::Reported(reply.data));
-    page(guest, draft, Some(report)).await
+    page(guest, form, Some(report.map(|reply| WorkbenchReport::Reported(reply.data)))).await
 }
 
-impl DraftForm {
-    /// The draft as a program would send it.
-    fn policies(&self) -> Value {
-        let upsert = if self.source.trim().is_empty() {
-            json!([])
-        } else {
-            json!([{ "source": self.source }])
-        };
-        json!({ "upsert": upsert })
-    }
+fn source_of(form: &Form) -> String {
+    form.field("source").unwrap_or_default().replace("\r\n", "\n")
+}
 
-    /// The body with which a program would simulate, or replay, the same.
-    fn simulation(&self, asked: &str) -> Result<Value, String> {
-        let policies = self.policies();
-        if asked == "simulate" {
-            let input: Value = serde_json::from_str(&self.input)
-                .map_err(|error| format!("The input is not JSON: {error}."))?;
-            let principal = (!self.principal.is_empty()).then(|| json!({ "id": self.principal }));
-            Ok(json!({
-                "tool": self.tool, "input": input, "principal": principal, "policies": policies,
-                "baseline": "live", "options": { "include_shadow": true },
-            }))
-        } else {
-            let calls = self.calls.parse::<u64>();
-            let calls = calls.map_err(|_| "The number of calls is no number.".to_owned())?;
-            Ok(json!({ "replay": { "limit": calls }, "policies": policies, "baseline": "live" }))
-        }
+/// The body with which a program would simulate, or replay, the same.
+fn simulation(form: &Form, asked: &str, policies: &Value) -> Result<Value, String> {
+    let text = |name| form.field(name).unwrap_or_default().trim();
+    if asked == "simulate" {
+        let input: Value = serde_json::from_str(text("input"))
+            .map_err(|error| format!("The input is not JSON: {error}."))?;
+        let principal = text("principal");
+        let principal = (!principal.is_empty()).then(|| json!({ "id": principal }));
+        Ok(json!({
+            "tool": text("tool"), "input": input, "principal": principal, "policies": policies,
+            "baseline": "live", "options": { "include_shadow": true },
+        }))
+    } else {
+        let calls = text("calls").parse::<u64>();
+        let calls = calls.map_err(|_| "The number of calls is no number.".to_owned())?;
+        Ok(json!({ "replay": { "limit": calls }, "policies": policies, "baseline": "live" }))
     }
+}
 
-    /// The lines with these errors; none without errors.
-    fn lines(&self, mut errors: LineErrors) -> Vec<DraftLine> {
-        if errors.is_empty() {
-            return Vec::new();
-        }
-        let text = Json(Value::String(self.source.clone())).text("");
-        let lines = (1..).zip(text.split('\n')).map(|(number, text)| DraftLine {
-            number,
-            text: text.to_owned(),
-            errors: errors.remove(&number).unwrap_or_default(),
-        });
-        lines.collect()
+/// The lines of a draft with these errors; none without errors.
+fn lines(source: String, mut errors: LineErrors) -> Vec<DraftLine> {
+    if errors.is_empty() {
+        return Vec::new();
     }
+    let text = Json(Value::String(source)).text("");
+    let lines = (1..).zip(text.split('\n')).map(|(number, text)| DraftLine {
+        number,
+        text: text.to_owned(),
+        errors: errors.remove(&number).unwrap_or_default(),
+    });
+    lines.collect()
 }
 
 /// Errors by the line that they stand in.
@@ -253,7 +190,7 @@ fn group_changes(report: &Json) -> Vec<ChangeGroup> {
 
 async fn page(
     guest: &Guest,
-    draft: DraftForm,
+    form: &Form,
     asked: Option<Result<WorkbenchReport, Problem>>,
 ) -> Response {
     let all = Some("limit=200".to_owned());
@@ -272,7 +209,8 @@ async fn page(
         (None, Some(problem)) => refused_errors(problem),
         (None, None) => LineErrors::new(),
     };
-    let lines = draft.lines(errors);
+    let lines = lines(source_of(form), errors);
+    let draft = FormState::refused(form, problem);
     let groups = report.as_ref().map(group_changes).unwrap_or_default();
     let frame = guest.frame("Policy workbench", PATH);
     let set = listed.data.at("/policy_set");
@@ -283,7 +221,6 @@ async fn page(
         policies,
         draft,
         lines,
-        problem,
         report,
         check,
         groups,

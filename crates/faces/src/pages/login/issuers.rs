@@ -8,15 +8,15 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use portcullis_app::{LoginError, LoginFailure};
-use portcullis_core::{browser_session::LocalPath, openid::StepUp, trust::CredentialCheck};
+use portcullis_core::{browser_session::LocalPath, openid::StepUp};
 
-use super::{Visitor, cookies::Cookie, see_other};
+use super::{Visitor, cookies::Cookie};
 use crate::{
     exchange::{Outcome, Segment, segment},
     gateway::Gateway,
     pages::{
         form,
-        html::{forward, page},
+        html::{forward, html, markup, page, see_other},
     },
 };
 
@@ -119,53 +119,56 @@ fn answer(failure: LoginFailure) -> Response {
 fn show_error(error: LoginError) -> Response {
     let (status, text) = match error {
         LoginError::UnknownIssuer => {
-            (StatusCode::NOT_FOUND, "There is no issuer of this name here.".to_owned())
+            (StatusCode::NOT_FOUND, markup("There is no issuer of this name here."))
         }
         LoginError::IssuerDown => (
             StatusCode::BAD_GATEWAY,
-            "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the gateway \
-             says more."
-                .to_owned(),
+            markup(
+                "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the \
+                 gateway says more.",
+            ),
         ),
         LoginError::TooLong { member, kib } => (
             StatusCode::BAD_GATEWAY,
-            format!(
-                "The <code>{member}</code> of the issuer is longer than {kib} KiB, which is the most that this gateway \
-                 takes. It names your groups: the issuer has to send fewer of them."
+            html(
+                "The <code>{}</code> of the issuer is longer than {} KiB, which is the most that this gateway \
+                 takes. It names your groups: the issuer has to send fewer of them.",
+                &[&member, &kib.to_string()],
             ),
         ),
         LoginError::Stale => (
             StatusCode::BAD_REQUEST,
-            "This browser has begun no login that this answer belongs to. The login may have been begun more than \
-             15 minutes ago, before eight others, or in another browser."
-                .to_owned(),
+            markup(
+                "This browser has begun no login that this answer belongs to. The login may have been begun more \
+                 than 15 minutes ago, before eight others, or in another browser.",
+            ),
         ),
         LoginError::OtherIssuer => (
             StatusCode::BAD_REQUEST,
-            "The answer is of another issuer than the one that this login began at.".to_owned(),
+            markup("The answer is of another issuer than the one that this login began at."),
         ),
         LoginError::Refused(code) => (
             StatusCode::BAD_REQUEST,
-            format!("The issuer did not log you in. It says <code>{code}</code>."),
+            html("The issuer did not log you in. It says <code>{}</code>.", &[&code]),
         ),
         LoginError::CodeRefused => (
             StatusCode::BAD_REQUEST,
-            "The issuer does not accept the code that this browser brought. It may have been used before."
-                .to_owned(),
+            markup(
+                "The issuer does not accept the code that this browser brought. It may have been used before.",
+            ),
         ),
-        LoginError::Untrusted(check) => (StatusCode::FORBIDDEN, untrusted(check)),
-        LoginError::NotEnough(step_up) => (StatusCode::FORBIDDEN, not_enough(step_up).to_owned()),
+        // The class of the check that failed, as at `POST /v1/auth/token`.
+        LoginError::Untrusted(check) => (
+            StatusCode::FORBIDDEN,
+            html(
+                "{} (<code>{}</code>) Ask the operator of this gateway whether you are meant to log in here.",
+                &[&check.sentence(), &check.as_str()],
+            ),
+        ),
+        LoginError::NotEnough(step_up) => (StatusCode::FORBIDDEN, markup(not_enough(step_up))),
     };
-    page(status, "Not signed in", &format!("<p>{text}</p><p><a href=\"/login\">Log in</a></p>"))
-}
-
-/// The class of the check that failed, as at `POST /v1/auth/token`.
-fn untrusted(check: CredentialCheck) -> String {
-    format!(
-        "{} (<code>{}</code>) Ask the operator of this gateway whether you are meant to log in here.",
-        check.sentence(),
-        check.as_str()
-    )
+    let text = html("<p>{}</p><p><a href=\"/login\">Log in</a></p>", &[&text]);
+    page(status, "Not signed in", &text)
 }
 
 const fn not_enough(step_up: StepUp) -> &'static str {

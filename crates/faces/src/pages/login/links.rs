@@ -16,7 +16,7 @@ use crate::{
     gateway::Gateway,
     pages::{
         form,
-        html::{escape, form_page, forward, page},
+        html::{form_page, forward, hidden, html, markup, page},
     },
 };
 
@@ -45,43 +45,33 @@ pub(crate) async fn show(
     };
     match gateway.app.logins.linked(&secret, &visitor.exchange.origin).await {
         Ok(Some((name, org))) => {
-            form_page(StatusCode::OK, "Log in", &offer(&name, &org, secret.expose()))
+            let text = html(
+                "<p>This link logs this browser in as <strong>{}</strong> of <strong>{}</strong>. Is that not you? \
+                 Then close this page.</p><form method=\"post\" action=\"/login/link\">{}\
+                 <button>Log in</button></form>",
+                &[&spelled(&name), &spelled(&org), &hidden("code", secret.expose())],
+            );
+            form_page(StatusCode::OK, "Log in", &text)
         }
         Ok(None) => worthless(&gateway, &visitor),
         Err(refused) => Outcome::from(refused.refusal).into_response(),
     }
 }
 
-fn offer(name: &str, org: &str, code: &str) -> String {
-    let mut text = String::from("<p>This link logs this browser in as <strong>");
-    escape(&spelled(name), &mut text);
-    text.push_str("</strong> of <strong>");
-    escape(&spelled(org), &mut text);
-    text.push_str(
-        "</strong>. Is that not you? Then close this page.</p>\
-         <form method=\"post\" action=\"/login/link\"><input type=\"hidden\" name=\"code\" value=\"",
-    );
-    escape(code, &mut text);
-    text.push_str("\"><button>Log in</button></form>");
-    text
-}
-
 /// The page of a link that opens no session. A person who is signed in, as after a second click, is told so.
 fn worthless(gateway: &Gateway, visitor: &Visitor) -> Response {
     if let Some(SignedIn { person, .. }) = &visitor.signed_in {
-        let mut text = String::from("<p>You are signed in as <strong>");
-        escape(&spelled(&person.name), &mut text);
-        text.push_str("</strong> of <strong>");
-        escape(&spelled(&person.org_name), &mut text);
-        text.push_str("</strong>. This link logs nobody in any more.</p><p><a href=\"");
-        escape(gateway.home().as_str(), &mut text);
-        text.push_str("\">Go on</a></p>");
+        let text = html(
+            "<p>You are signed in as <strong>{}</strong> of <strong>{}</strong>. This link logs nobody in any more.\
+             </p><p><a href=\"{}\">Go on</a></p>",
+            &[&spelled(&person.name), &spelled(&person.org_name), &gateway.home().as_str()],
+        );
         return page(StatusCode::OK, "Signed in", &text);
     }
     let text = "<p>This link was used before, is older than five minutes, or is not one of this \
                 gateway. The operator makes another:</p><pre>portcullis login-link --principal \
                 &lt;your name&gt;</pre>";
-    page(StatusCode::BAD_REQUEST, "Not a login", text)
+    page(StatusCode::BAD_REQUEST, "Not a login", &markup(text))
 }
 
 /// Logs a browser in by a link, which is used up by that. Ends the session that the browser had.

@@ -47,7 +47,16 @@ async fn admins_make_change_and_disable_principals_and_make_tokens_shown_once() 
         assert!(none.text.contains("Nothing on this page fits the search."), "{}", none.text);
     }
     let wrong = [("form_token", &*token), ("principal_id", &*id), ("days", "soon")];
-    assert_eq!(admin.submit("/console/tokens", &wrong).await.status, 400);
+    let refused = admin.submit("/console/tokens", &wrong).await;
+    assert_eq!(refused.status, 400, "{}", refused.text);
+    for kept in
+        [&*format!("value=\"{id}\""), "value=\"soon\"", "<small class=\"error\" id=\"wrong-days\">"]
+    {
+        assert!(refused.text.contains(kept), "{kept}: {}", refused.text);
+    }
+    let again = admin.submit("/console/people", &account).await;
+    assert_eq!(again.status, 409, "{}", again.text);
+    assert!(again.text.contains("value=\"build, ops\""), "{}", again.text);
 
     let disable = [("form_token", &*token), ("disabled", "true")];
     assert_eq!(admin.submit(&path, &disable).await.status, 303);
