@@ -1,12 +1,8 @@
 //! Commands on the audit log: erase detached parts.
 
-use portcullis_core::{
-    audit::{EventType, Outcome, OutcomeStatus},
-    id::OrgId,
-    refusal::Executed,
-};
+use portcullis_core::{audit::EventType, id::OrgId};
 use portcullis_store::{Erased, ErasedParts, NewEvent, Selection};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{LogIdentity, Operator, OperatorError};
 use crate::{
@@ -15,6 +11,7 @@ use crate::{
         evidence::Evidence,
         faults::Unproven,
         holds::{reason, span},
+        log::REFUSED,
         retention::open_log,
     },
     request::target_of,

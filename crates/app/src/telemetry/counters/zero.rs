@@ -11,7 +11,7 @@ use portcullis_core::{
 use portcullis_upstream::FAILURES;
 
 /// Counters without labels.
-const UNLABELLED: [&str; 14] = [
+const UNLABELLED: [&str; 15] = [
     super::REPLAYS,
     super::OFFLOADED,
     super::RELOAD_FAILURES,
