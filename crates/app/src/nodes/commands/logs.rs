@@ -24,10 +24,7 @@ use crate::audit::{
     proven::LogReader,
 };
 
-/// Events that are read at a time.
-const PAGE: u32 = 200;
-
-/// The name and the keys of the logs, as the operator's shell has them.
+/// The name and the keys of the logs of an installation.
 #[derive(Debug, Clone)]
 pub struct LogIdentity {
     /// The public host of the installation.
