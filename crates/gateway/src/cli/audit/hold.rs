@@ -74,8 +74,6 @@ impl Add {
             let asked = json!({ "reason": reason, "actor": actor, "from": from, "to": to });
             api.post("/v1/audit/holds", asked).await
         };
-        OfOrg { org, installation }
-            .show(lay, |it| format!("laid the hold {}", text(it, "id")))
-            .await
+        of.show(lay, |it| format!("laid the hold {}", text(it, "id"))).await
     }
 }
