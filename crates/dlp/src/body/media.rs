@@ -19,7 +19,7 @@ pub(crate) fn is_one<'a, T: JsonValue<'a>>(key: &str, value: T, holder: T) -> bo
         _ => return false,
     };
     let is_binary = |text: &str| match decoded(text) {
-        Some(bytes) => std::str::from_utf8(&bytes).is_err(),
+        Some(bytes) => !is_text(&bytes),
         None => claims && !text.contains(['<', '{', ' ']),
     };
     value.text().is_some_and(is_binary)
@@ -28,7 +28,13 @@ pub(crate) fn is_one<'a, T: JsonValue<'a>>(key: &str, value: T, holder: T) -> bo
 /// The text that is written in base64 here; `None` if this is no base64, or that of something else.
 #[must_use]
 pub fn text_in_base64(text: &str) -> Option<String> {
-    String::from_utf8(decoded(text)?).ok()
+    let bytes = decoded(text).filter(|bytes| is_text(bytes))?;
+    String::from_utf8(bytes).ok()
+}
+
+/// Returns true for UTF-8 without NUL, which stands in most binary files and in no text.
+fn is_text(bytes: &[u8]) -> bool {
+    memchr::memchr(0, bytes).is_none() && std::str::from_utf8(bytes).is_ok()
 }
 
 /// The bytes that are written in base64 here; of bytes that begin as no text does, the first alone.
@@ -65,6 +71,7 @@ mod tests {
             (json!({"blob": PNG, "mimeType": "text/plain"}), "blob"),
             (json!({"blob": PNG}), "blob"),
             (json!({"blob": long}), "blob"),
+            (json!({"blob": STANDARD.encode("\0\0\u{1}\0an icon of ASCII")}), "blob"),
         ] {
             assert!(is_media(&holder, key), "{holder}");
         }

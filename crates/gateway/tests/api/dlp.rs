@@ -257,7 +257,7 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
             block("iVBORw0KGgoAAAANSUhEUg==", "text/plain"),
         ])
     };
-    let env = format!("\u{1}token = {TOKEN}\n");
+    let env = format!("token = {TOKEN}\n");
     let result = json!({
         "content": content([env.as_str(), "a note", TOKEN]),
         "_meta": {"note": TOKEN, "more": [format!("see {TOKEN}")]},
@@ -271,7 +271,7 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
     scene.check(&answer, SUCCESS).await;
     let masked = json!({
         "content": content(
-            ["\u{1}token = [REDACTED:github_token]\n", "a note", "[REDACTED:github_token]"]
+            ["token = [REDACTED:github_token]\n", "a note", "[REDACTED:github_token]"]
         ),
         "_meta": {"note": "[REDACTED:github_token]", "more": ["see [REDACTED:github_token]"]},
         "structuredContent": {"a": 1},

@@ -131,7 +131,7 @@ const ATTACKS: [Attack; 10] = [
                 &["UPDATE audit_events SET payload_at = 1 WHERE ORG AND payload_at IS NOT NULL"],
             );
         },
-        "`payload_at` differ",
+        "`payload_at`",
     ),
     (
         "bob's events look like ann's",
