@@ -1,8 +1,8 @@
 //! Events of a log, proven: the record of each is the leaf of the signed tree at its place, and what it is found by
 //! follows from its record. Whatever removes a part of a log decides by these.
 //!
-//! What is proven does not rest on the database: only on the keys that sign, and on SHA-256. Of a log that was set back
-//! as a whole, the checkpoints that were kept elsewhere tell.
+//! What is proven rests on the keys that sign, on SHA-256, and on the last signed checkpoint in the database. Of a log
+//! that was set back as a whole, or rewritten without that checkpoint, those that were kept elsewhere tell.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

@@ -138,28 +138,29 @@ impl Audit {
         events: Timestamp,
         evidence: &mut Evidence,
     ) -> Result<(), Unproven> {
-        let reader = self.reader();
-        let log = open_log(&reader, org, evidence).await?;
-        self.let_payloads_go(&log, payloads, evidence).await?;
-        self.prune_events(&log, events, evidence).await
+        self.let_payloads_go(org, payloads, evidence).await?;
+        self.prune_events(org, events, evidence).await
     }
 
     async fn let_payloads_go(
         &self,
-        log: &ProvenLog<'_>,
+        org: OrgId,
         before: Timestamp,
-        evidence: &Evidence,
+        evidence: &mut Evidence,
     ) -> Result<(), Unproven> {
         let tell = |step: &Erased| {
             let details = json!({ "what": "payloads", "events": step.erased, "before": before });
-            (step.erased > 0).then(|| row_of(&self.pruned(log.org, details)))
+            (step.erased > 0).then(|| row_of(&self.pruned(org, details)))
         };
+        let reader = self.reader();
         loop {
-            let places = self.base.store.old_payloads(log.org, before).await?;
-            let is_old = |event: &ProvenEvent| event.recorded_at() < before;
-            let (events, _) = evidence.erasable(log, &places, is_old).await?;
+            // Anew for each step: a hold may be laid between two of them.
+            let log = open_log(&reader, org, evidence).await?;
+            let places = self.base.store.old_payloads(org, before).await?;
+            let is_old = |event: &ProvenEvent| event.committed_at() < before;
+            let (events, _) = evidence.erasable(&log, &places, is_old).await?;
             let parts = ErasedParts::Payloads;
-            if self.base.store.erase(log.org, &events, parts, tell).await?.erased == 0 {
+            if self.base.store.erase(org, &events, parts, tell).await?.erased == 0 {
                 return Ok(());
             }
         }
@@ -229,17 +230,19 @@ impl Audit {
 
     async fn prune_events(
         &self,
-        log: &ProvenLog<'_>,
+        org: OrgId,
         before: Timestamp,
-        evidence: &Evidence,
+        evidence: &mut Evidence,
     ) -> Result<(), Unproven> {
-        let tell = |pruned: &Pruned| self.pruned_events(log.org, before, pruned);
+        let tell = |pruned: &Pruned| self.pruned_events(org, before, pruned);
+        let reader = self.reader();
         loop {
-            let old = self.old_events(log, before, evidence).await?;
-            let Some(pruned) = self.base.store.prune(log.org, &old, tell).await? else {
+            let log = open_log(&reader, org, evidence).await?;
+            let old = self.old_events(&log, before, evidence).await?;
+            let Some(pruned) = self.base.store.prune(org, &old, tell).await? else {
                 return Ok(());
             };
-            tracing::info!(org = %log.org, events = pruned.events(), "old events were removed");
+            tracing::info!(org = %org, events = pruned.events(), "old events were removed");
             if pruned.held {
                 return Ok(());
             }

@@ -64,12 +64,12 @@ impl Operator {
         let signer = self.signer(identity);
         let mut evidence = Evidence::default();
         let reader = self.reader(&signer);
-        let log = open_log(&reader, request.org, &mut evidence).await?;
         let parts = ErasedParts::Members(members);
         let tell = |step: &Erased| Some(self.erased(request, members, step, None));
         let mut all = Erased::default();
         let mut after = -1;
         loop {
+            let log = open_log(&reader, request.org, &mut evidence).await?;
             let places = self.store.select_events(request.org, &request.selection, after).await?;
             let (events, reached) = evidence.erasable(&log, &places, |_| true).await?;
             let Some(reached) = reached else { return Ok(all) };

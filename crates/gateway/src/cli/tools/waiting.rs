@@ -75,7 +75,17 @@ pub(super) async fn find(api: &Api<'_>, tool: &str) -> Result<(Value, Vec<Differ
 
 /// Accepts the tools that are asked for, of those that wait.
 pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, Failure> {
-    let all = tools(api, asked.provider.as_deref()).await?;
+    let mut all = tools(api, asked.provider.as_deref()).await?;
+    // What all orgs share is accepted for all of them.
+    if asked.org.is_some() {
+        let shared = all.extract_if(.., |(record, _)| record.get("org") == Some(&Value::Null));
+        let shared: Vec<_> = shared.collect();
+        let is_asked = |(record, _): &&_| asked.tools.iter().any(|it| it == text(record, "id"));
+        if let Some((record, _)) = shared.iter().find(is_asked) {
+            let id = text(record, "id");
+            return Err(format!("all orgs share `{id}`; leave out `--org` to accept it").into());
+        }
+    }
     let named: Result<Vec<_>, _> = asked.tools.iter().map(|tool| only(&all, tool)).collect();
     let chosen = if asked.provider.is_some() { all.iter().collect() } else { named? };
     let mut accepted = Vec::new();
