@@ -2,6 +2,7 @@
 
 pub(super) mod active;
 mod anchors;
+mod columns;
 mod cursor;
 mod doubt;
 mod evidence;

@@ -30,8 +30,9 @@ impl Scanner {
         scratch: &mut Scratch,
         recased: &mut Vec<Recased>,
     ) {
-        let Scratch { matches, windows, keys, looked, meter, .. } = scratch;
+        let Scratch { matches, windows, keys, columns, looked, meter, .. } = scratch;
         windows.clear();
+        columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
         let mut tried = Vec::new();
@@ -72,8 +73,13 @@ impl Scanner {
                     let range = clip(&reach.around(&literal), &home.range());
                     windows.push(Stretch { active: *active, segment, range, key: None });
                 }
-                if reach.below().is_some() && body.is_name(segment) {
+                if reach.below().is_none() {
+                    continue;
+                }
+                if body.is_name(segment) {
                     keys.push((home.node, *active));
+                } else {
+                    columns.note(body, segment, &literal, *active);
                 }
             }
         });
