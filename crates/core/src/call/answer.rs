@@ -226,6 +226,10 @@ impl<Mode> Scanned<Answer, Mode> {
         ruling.capture = [ruling.capture, call.capture].into_iter().flatten().min();
         if ruling.capture.unwrap_or(asker.capture) == Capture::Redacted {
             let kept = all_masked(engine, &inner.result, &findings);
+            let kept = match &inner.sealed {
+                Some(sealed) => sealed.seal(&Document::of(&kept)).root().to_value(),
+                None => kept,
+            };
             ruling.captured = Some(Box::new(kept));
         }
         Ok(Permitted { inner, findings, obligations, ruling, mode })

@@ -12,7 +12,7 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct Sealed {
     whole: Document,
-    /// The blocks of content that hold an opened text.
+    /// The blocks of content that hold an opened text, in order.
     blocks: Vec<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Sealed {
         let mut edits = Edits::default();
         let content = masked.root().get("content").and_then(Node::items);
         for (index, block) in content.into_iter().flatten().enumerate() {
-            if self.blocks.contains(&index)
+            if self.blocks.binary_search(&index).is_ok()
                 && let Some(blob) = blob_of(block)
                 && let Some(text) = blob.text()
             {

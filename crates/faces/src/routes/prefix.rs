@@ -33,7 +33,10 @@ const OWN: [&str; 13] = [
 /// Starts of attributes in which a page names a path of the gateway.
 ///
 /// **Invariant:** a text of a stranger has no quotation mark in a page, so none of them is begun by one.
-const LINKS: [&str; 4] = ["action=\"", "href=\"", "src=\"", "content=\"0; url="];
+const LINKS: [&str; 8] = [
+    "action=\"", "href=\"", "src=\"", "content=\"0; url=", "data-await=\"", "data-live=\"",
+    "data-log=\"", "data-proof=\"",
+];
 
 /// The largest page.
 const MAX_PAGE: usize = 64 << 20;
@@ -191,9 +194,9 @@ mod tests {
             answer.body(Body::from(body.to_owned())).unwrap()
         };
         let html = "<a href=\"/x\">/x</a><a href=\"https://y/\"><a href=\"?z\"><img src=\"/i\"><form \
-                    action=\"/f\"><meta content=\"0; url=/g\">&quot; href=&quot;/h&quot;";
+                    action=\"/f\"><meta content=\"0; url=/g\"><p data-live=\"/l\">&quot; href=&quot;/h&quot;";
         let linked = "<a href=\"/a/b/x\">/x</a><a href=\"https://y/\"><a href=\"?z\"><img src=\"/a/b/i\"><form \
-                      action=\"/a/b/f\"><meta content=\"0; url=/a/b/g\">&quot; href=&quot;/h&quot;";
+                      action=\"/a/b/f\"><meta content=\"0; url=/a/b/g\"><p data-live=\"/a/b/l\">&quot; href=&quot;/h&quot;";
 
         let message = "data: {\"html\":\"<a href=\\\"/x\\\">\"}";
 

@@ -272,6 +272,15 @@ async fn a_renewed_certificate_is_used_once_it_fits_the_key() {
 
     eventually("the renewed certificate", async || trusts(&new).await.then_some(())).await;
     assert!(!trusts(&old).await);
+
+    // A pipe in the place of a file is not waited for.
+    let pipe = folder.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    fs::rename(&pipe, folder.path().join("tls.key")).unwrap();
+    let is_told = async || (gateway.log().matches(refused).count() == 2).then_some(());
+    eventually("another refusal", is_told).await;
+    assert!(trusts(&new).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -263,12 +263,13 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
         "_meta": {"note": TOKEN, "more": [format!("see {TOKEN}")]},
         "structuredContent": {"a": 1},
     });
-    let scene = scene(vec![giving("leak", &result)]).await;
+    let kept = "[audit]\ncapture = \"redacted\"";
+    let scene = scene_with(vec![giving("leak", &result)], "", |it| it.config(kept)).await;
     let path = "/v1/mcps/up:leak/invoke?view=mcp";
 
     let answer = scene.gateway.post(&scene.who, path, r#"{"input":{}}"#).await;
 
-    scene.check(&answer, SUCCESS).await;
+    let event = scene.check(&answer, SUCCESS).await;
     let masked = json!({
         "content": content(
             ["token = [REDACTED:github_token]\n", "a note", "[REDACTED:github_token]"]
@@ -276,7 +277,7 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
         "_meta": {"note": "[REDACTED:github_token]", "more": ["see [REDACTED:github_token]"]},
         "structuredContent": {"a": 1},
     });
-    assert_eq!(answer.at("/result"), &masked);
+    assert_eq!([answer.at("/result"), event.at("/detached/output")], [&masked; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
