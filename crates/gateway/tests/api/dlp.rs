@@ -277,7 +277,7 @@ async fn the_mcp_view_is_masked_in_its_meta_too() {
         "_meta": {"note": "[REDACTED:github_token]", "more": ["see [REDACTED:github_token]"]},
         "structuredContent": {"a": 1},
     });
-    assert_eq!([answer.at("/result"), event.at("/detached/output")], [&masked; 2]);
+    assert_eq!([answer.at("/result"), &event["detached"]["output"]], [&masked; 2]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
