@@ -12,8 +12,13 @@ fn a_copy_is_refused_and_one_whose_original_was_hidden_from_the_sealer_is_found_
     let runtime = Runtime::new().unwrap();
     let scene = runtime.block_on(Scene::new());
     let size = scene.newest.checkpoint().size;
-    // Nothing of it was erased: its row has its code.
-    let place = format!("org_id = '{}' AND sequence = 131", scene.org.id);
+    // The newest call: a hold covers it, so nothing of it was erased and its row has its code.
+    let newest = format!(
+        "SELECT MAX(s.sequence) FROM audit_seals s JOIN audit_events e ON e.position = s.position \
+         WHERE s.org_id = '{}' AND e.type = 'mcp.invocation'",
+        scene.org.id
+    );
+    let place = format!("org_id = '{}' AND sequence = ({newest})", scene.org.id);
     let original = format!("position = (SELECT position FROM audit_seals WHERE {place})");
     let verified =
         |file: &PathBuf| runtime.block_on(scene.verified(file, &scene.newest)).0.unwrap_err();
