@@ -197,7 +197,8 @@ const ATTACKS: [Attack; 10] = [
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_goes_of_a_log_that_does_not_prove_that_it_may() {
-    let (mut gateway, _) = serve(gateway().sample());
+    let listening = "[server]\nmetrics_listen = \"127.0.0.1:0\"";
+    let (mut gateway, _) = serve(gateway().config(listening).sample());
     let began = now(&gateway).await.floor_to_millis().plus_seconds(-500 * DAY);
     gateway.stop();
     let mut logs = Vec::new();
