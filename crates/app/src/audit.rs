@@ -79,7 +79,7 @@ pub struct Audit {
     pub(crate) log: LogSigner,
     pub(crate) anchors: Anchors,
     retention: Retention,
-    /// What retention knows of the logs.
+    /// State of each log, as retention knows it.
     states: Mutex<LogStates>,
     pub(crate) exports: Exports,
     sinks: Vec<SinkSettings>,

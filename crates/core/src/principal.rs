@@ -193,7 +193,7 @@ impl Caller {
         }
     }
 
-    /// The name as events record it; `None` where nobody knows it.
+    /// The name as events record it; `None` where it is not known.
     #[must_use]
     pub fn recorded_name(&self) -> Option<&str> {
         Some(self.principal_name.as_str()).filter(|name| !name.is_empty())

@@ -20,7 +20,7 @@ use super::{
 /// Bytes of records of which parts are erased together.
 const MAX_ERASED: usize = 32 << 20;
 
-/// What the events of a log tell, up to a place.
+/// Holds and beginning of a log, as its events up to a place tell of them.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
     /// The first place that was not read.
@@ -81,7 +81,7 @@ impl Evidence {
             let hold = event.value("hold")?;
             let id = event.text_at("/target/id").unwrap_or_default().to_owned();
             match hold.get("laid") {
-                Some(laid) => self.holds.insert(id, told(event.sequence(), laid)),
+                Some(laid) => self.holds.insert(id, read_hold(event.sequence(), laid)),
                 None => self.holds.remove(&id),
             };
         } else if kind == Some(EventType::AuditPruned.as_str()) {
@@ -147,7 +147,7 @@ impl Evidence {
 }
 
 /// The hold that was laid, as its event at this place tells.
-fn told(sequence: i64, laid: &Value) -> HoldTold {
+fn read_hold(sequence: i64, laid: &Value) -> HoldTold {
     let text = |name: &str| laid.get(name).and_then(Value::as_str);
     let time = |name: &str| text(name).and_then(Timestamp::parse_rfc3339);
     HoldTold {
@@ -162,8 +162,8 @@ pub(crate) async fn pruned_size(log: &ProvenLog<'_>) -> Result<u64, StoreError> 
     Ok(u64::try_from(log.store.pruned_size(log.org).await?).unwrap_or(0))
 }
 
-/// What was read of a log that began at the place `begins`, unless another node pruned it meanwhile: then events are
-/// missing that were there.
+/// Events that were read of a log that began at the place `begins`, unless another node pruned it meanwhile: then
+/// events are missing that were there.
 pub(crate) async fn unless_pruned<T>(
     log: &ProvenLog<'_>,
     begins: u64,

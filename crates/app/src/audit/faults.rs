@@ -1,4 +1,4 @@
-//! What is wrong with a log that does not prove its events.
+//! Faults of a log that does not prove its events.
 
 use portcullis_core::audit::export::Fault;
 use portcullis_store::StoreError;
@@ -8,7 +8,7 @@ use portcullis_store::StoreError;
 pub(crate) enum IndexFault {
     #[error("event {id} has two places in the log, one of them {sequence}: it was copied")]
     Twin {
-        /// Its id, as the record has it.
+        /// The id that the record has.
         id: String,
         sequence: i64,
     },
@@ -32,7 +32,7 @@ pub(crate) enum IndexFault {
         "event {id} at place {sequence} is not found by its record: `{columns}` differ; see `audit reindex`"
     )]
     Columns {
-        /// Its id, as the record has it.
+        /// The id that the record has.
         id: String,
         sequence: i64,
         columns: String,
@@ -41,7 +41,7 @@ pub(crate) enum IndexFault {
     Empty(i64),
     #[error("event {id} at place {sequence}: {wrong}")]
     Value {
-        /// Its id, as the record has it.
+        /// The id that the record has.
         id: String,
         sequence: i64,
         /// The value, and the fault of it.
@@ -94,7 +94,7 @@ pub(crate) enum Unproven {
 }
 
 impl From<StoreError> for Unproven {
-    /// What is stored in a form in which it was not written is not that of the log.
+    /// A record that is stored in another form than it was written in is not that of the log.
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Corrupt(_) => Self::Fault(Fault::Index(error.to_string())),

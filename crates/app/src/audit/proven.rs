@@ -1,7 +1,7 @@
 //! Events of a log, proven: the record of each is the leaf of the signed tree at its place, and what it is found by
 //! follows from its record. Whatever removes a part of a log decides by these.
 //!
-//! What is proven rests on the keys that sign, on SHA-256, and on the last signed checkpoint in the database. Of a log
+//! A proof rests on the keys that sign, on SHA-256, and on the last signed checkpoint in the database. Of a log
 //! that was set back as a whole, or rewritten without that checkpoint, those that were kept elsewhere tell.
 
 use std::{borrow::Cow, collections::BTreeMap};
@@ -36,12 +36,12 @@ const CLOCKS: i64 = 60_000_000;
 /// The members of which nothing but a commitment may ever have been there.
 pub(crate) const PAYLOADS: [&str; 2] = ["input", "output"];
 
-/// What logs are read with.
+/// Means to read logs.
 #[derive(Debug)]
 pub(crate) struct LogReader<'a> {
     pub(crate) store: &'a Store,
     pub(crate) signer: &'a LogSigner,
-    /// Whoever records beside it goes first.
+    /// The writer of new events, which go first.
     pub(crate) writer: &'a AuditWriter,
     /// Cancelled when the node ends.
     pub(crate) stop: CancellationToken,
@@ -54,7 +54,7 @@ pub(crate) struct ProvenLog<'a> {
     pace: Mutex<Pace>,
     pub(crate) store: &'a Store,
     pub(crate) org: OrgId,
-    /// Where it began before it was sealed: the event that tells of it is among the signed ones.
+    /// Beginning of the log before it was sealed: the event that tells of it is among the signed ones.
     pub(crate) begins: u64,
     pub(crate) size: u64,
     root: Hash,

@@ -59,7 +59,7 @@ impl Retention {
     }
 }
 
-/// What retention knows of a log.
+/// State of a log, as retention knows it.
 #[derive(Debug, Default)]
 pub(super) struct LogState {
     evidence: Evidence,

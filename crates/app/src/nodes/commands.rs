@@ -1,4 +1,4 @@
-//! What the operator does that the API has not: orgs, login links, erasure, and the log as it is stored. The operator
+//! Commands of the operator that the API has not: orgs, login links, erasure, and the log as it is stored. The operator
 //! is the first root of trust; all its actions are recorded with the actor `system`.
 
 mod audit;

@@ -69,7 +69,7 @@ pub struct Answer {
     result: Document,
     form: Form,
     is_error: bool,
-    /// What its texts in base64 were opened of.
+    /// The answer before its texts in base64 were opened.
     sealed: Option<Sealed>,
 }
 

@@ -67,7 +67,7 @@ fn short(text: &str) -> Result<String, &'static str> {
 pub(super) struct Shape {
     /// Members of an answer that are shown, each by its name or as `name=/place/in/the/answer`; all if none is named.
     pub(super) members: &'static [&'static str],
-    /// Those in a table.
+    /// Members in a table.
     pub(super) columns: &'static [&'static str],
     /// Adds what follows from the answer.
     pub(super) add: fn(&mut Map<String, Value>),
@@ -113,7 +113,7 @@ pub(super) enum Orgs<'a> {
     One(Option<&'a str>),
     /// The one that is named, or whichever has what is asked for.
     Any(Option<&'a str>),
-    /// As `One`, for commands that read the log: what is committed is sealed before.
+    /// One org as in `One`, for commands that read the log: what is committed is sealed before.
     Log(Option<&'a str>),
 }
 

@@ -334,7 +334,7 @@ async fn what_the_shell_does_to_orgs_and_people_is_in_the_log() {
     assert!(items(&events).iter().all(|event| event["actor"]["auth"]["method"] == "operator"));
 }
 
-/// What a command prints, on the node or over the API with the token of `who`.
+/// Output of a command, on the node or over the API with the token of `who`.
 async fn printed(gateway: &Gateway, who: Option<&Principal>, command: &str) -> String {
     let mut process = tokio::process::Command::from(gateway.command());
     process.args(words(command)).kill_on_drop(true);

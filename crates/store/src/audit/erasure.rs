@@ -50,7 +50,7 @@ pub struct ErasableEvent {
 pub enum ErasedParts<'a> {
     /// Payloads; a commitment to one that was never kept stays one that can be opened.
     Payloads,
-    /// These members, also the salts of commitments to them.
+    /// Members by name, also the salts of commitments to them.
     Members(&'a [String]),
 }
 

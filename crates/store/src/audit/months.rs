@@ -34,9 +34,9 @@ pub struct OldMonth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OldPart {
     pub org: OrgId,
-    /// Its first sequence, with which the log began.
+    /// The first sequence, with which the log began.
     pub first: i64,
-    /// Its last sequence, and the position of the event there.
+    /// The last sequence, and the position of the event there.
     pub last: i64,
     pub position: i64,
 }

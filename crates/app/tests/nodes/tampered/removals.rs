@@ -1,4 +1,4 @@
-//! What is removed of a log that is tampered with: by retention, by an erasure, and what a hold keeps.
+//! Removals from a log that is tampered with: by retention and by an erasure, beside a hold.
 
 use portcullis_app::ErasureRequest;
 use portcullis_core::{clock::Timestamp, id::PrincipalId};

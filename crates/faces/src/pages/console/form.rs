@@ -15,7 +15,7 @@ use crate::pages::{
 /// Text of the program; attributes and help are markup.
 type Word = &'static str;
 
-/// What was filled in to a form, and why it was refused.
+/// Values that were filled in to a form, and why it was refused.
 #[derive(Debug, Default)]
 pub(super) struct FormState {
     values: Option<OAuthForm>,
@@ -26,7 +26,7 @@ pub(super) struct FormState {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Control {
     Line,
-    /// A line that nobody reads, and that no page sends again.
+    /// A line that is not shown, and that no page sends again.
     Secret,
     Area,
     /// One of these values, each with its name.
@@ -158,7 +158,7 @@ impl<'a> Field<'a> {
         Self { member, ..self }
     }
 
-    /// What the API says of the field.
+    /// Message of the API about the field.
     fn wrong(&self) -> Html {
         let path = format!("/{}", self.member);
         let violations = self.problem.map(|it| it.details.items("/violations")).unwrap_or_default();

@@ -123,7 +123,7 @@ pub(super) fn parts(schema: &Value, filled: FormValues<'_>) -> Vec<Part> {
 pub(super) enum FormValues<'a> {
     /// An input.
     By(Option<&'a Value>),
-    /// What a person sent.
+    /// Values that a person sent.
     As(&'a Form),
 }
 

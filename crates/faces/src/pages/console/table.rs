@@ -110,13 +110,13 @@ impl More {
     }
 }
 
-/// Where the list at this path goes on.
+/// Address of the next page of the list at this path.
 pub(super) fn more(path: &str, filters: &Filters, next: Option<&str>) -> More {
     let query = next.map(|cursor| filters.0.clone().with("cursor", cursor).encoded());
     More(query.map(|query| format!("{path}?{query}")))
 }
 
-/// What stands in a cell: the pointer of its text, and how it looks.
+/// Content of a cell: the pointer of its text, and how it looks.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Cell {
     /// A text, or a list of texts.

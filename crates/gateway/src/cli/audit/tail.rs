@@ -95,7 +95,7 @@ impl Watched<'_> {
         Ok(found)
     }
 
-    /// Those that come, until nobody reads what `print` prints.
+    /// Prints new events until the reader of the output is gone.
     async fn follow(
         &mut self,
         print: impl Fn(&[Value]) -> Result<bool, Failure>,

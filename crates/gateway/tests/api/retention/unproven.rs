@@ -1,4 +1,4 @@
-//! Logs that somebody changed in the database so that the gateway itself would remove what has to stay: retention and
+//! Logs that a writer of the database changed so that the gateway itself would remove what has to stay: retention and
 //! erasure stop, and tell why.
 
 use portcullis_core::{
@@ -98,7 +98,7 @@ fn forge_last(gateway: &Gateway, log: &Aged) {
     gateway.tamper(&format!("UPDATE audit_events SET {columns} WHERE id = '{id}'"));
 }
 
-/// What somebody does to a log, and the words with which retention stops.
+/// Change of a log in the database, and the words with which retention stops.
 type Attack = (&'static str, fn(&Gateway, &Aged), &'static str);
 
 fn statements(gateway: &Gateway, log: &Aged, statements: &[&str]) {
