@@ -204,7 +204,11 @@ mod tests {
     fn made_in(folder: &Path) -> Vec<PathBuf> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let binary = folder.join("portcullis");
-        write(&binary, BINARY.as_bytes(), 0o755).unwrap();
+        let script = folder.join("script");
+        fs::write(&script, BINARY).unwrap();
+        // Another process writes it: a child that another test starts meanwhile would hold it open
+        // for writing, and then it cannot be run.
+        done(Command::new("install").arg("-m755").arg(&script).arg(&binary)).unwrap();
         let folder = folder.join("dist");
         fs::create_dir_all(&folder).unwrap();
         let release = Release {

@@ -3,7 +3,6 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -30,8 +29,12 @@ pub fn unsignalled(binary: &str, folder: &Path) -> PathBuf {
 /// A script that does something first and then becomes `binary`.
 fn becoming(binary: &str, script: &Path, first: &str) -> PathBuf {
     let text = format!("#!/bin/sh\n{first}\nexec '{binary}' \"$@\"\n");
-    fs::write(script, text).expect("a script");
-    fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("a program");
+    let draft = script.with_extension("draft");
+    fs::write(&draft, text).expect("a script");
+    // Another process writes the program: a child that another test starts meanwhile would hold it
+    // open for writing, and then it cannot be run.
+    let installed = Command::new("install").arg("-m755").arg(&draft).arg(script).status();
+    assert!(installed.is_ok_and(|status| status.success()), "a program");
     script.to_owned()
 }
 
