@@ -35,7 +35,7 @@ use crate::{
         events::{patience, row_of},
     },
     base::Base,
-    catalogue::ToolCatalogue,
+    catalogue::Capabilities,
     policies::Policies,
     request::screening::Screening,
 };
@@ -47,7 +47,7 @@ pub struct Approvals {
     screening: Arc<Screening>,
     audit: Arc<Audit>,
     policies: Arc<Policies>,
-    catalogue: Arc<ToolCatalogue>,
+    catalogue: Arc<Capabilities>,
     /// Public address of the gateway, once it is known.
     public_url: Arc<OnceLock<String>>,
     notices: Notices,

@@ -15,10 +15,10 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::Target,
+    capability::{Capability, CapabilityId},
     clock::Timestamp,
     policy,
     refusal::Refusal,
-    tool::{Tool, ToolId},
 };
 
 use self::{
@@ -27,11 +27,11 @@ use self::{
 };
 
 /// Every known tool with its provider, by id.
-pub(crate) type ToolTable = BTreeMap<String, (Arc<Tool>, Arc<Provider>)>;
+pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
 
 /// A tool the caller may see, and the connection it would be called through.
 pub(crate) struct Visible {
-    pub(crate) tool: Arc<Tool>,
+    pub(crate) tool: Arc<Capability>,
     pub(crate) connection: Arc<Connection>,
 }
 
@@ -49,16 +49,16 @@ impl Visible {
 
 /// The providers of the configuration and the tools that they listed.
 #[derive(Debug)]
-pub(crate) struct ToolCatalogue {
+pub(crate) struct Capabilities {
     /// By slug.
     pub(crate) providers: BTreeMap<String, Arc<Provider>>,
-    pub(crate) tools: ArcSwap<ToolTable>,
+    pub(crate) tools: ArcSwap<CapabilityTable>,
     changing: Mutex<()>,
     /// Names of webhooks that policies may use.
     webhooks: BTreeSet<String>,
 }
 
-impl ToolCatalogue {
+impl Capabilities {
     pub(crate) fn new(declared: Vec<Declared>, webhooks: BTreeSet<String>, now: Timestamp) -> Self {
         let providers = declared
             .into_iter()
@@ -81,7 +81,7 @@ impl ToolCatalogue {
     /// table is in use.
     pub(crate) fn rebuild(&self, bind: impl FnOnce(&policy::Catalogue)) {
         let _one_at_a_time = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut table = ToolTable::new();
+        let mut table = CapabilityTable::new();
         for provider in self.providers.values() {
             for tool in provider.state().tools.iter().flatten() {
                 let entry = (Arc::clone(tool), Arc::clone(provider));
@@ -93,7 +93,11 @@ impl ToolCatalogue {
     }
 
     /// The tool, if the caller may reach it through one of these connections.
-    pub(crate) fn visible(&self, connections: &Reachable, id: &ToolId) -> Result<Visible, Refusal> {
+    pub(crate) fn visible(
+        &self,
+        connections: &Reachable,
+        id: &CapabilityId,
+    ) -> Result<Visible, Refusal> {
         let unknown = || Refusal::not_found("mcp", id.as_str());
         let connection = connections.get(id.provider()).ok_or_else(unknown)?;
         let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
@@ -101,7 +105,11 @@ impl ToolCatalogue {
     }
 
     /// The tool of this id, if the connection lists it.
-    pub(crate) fn tool_through(&self, connection: &Connection, id: &str) -> Option<Arc<Tool>> {
+    pub(crate) fn tool_through(
+        &self,
+        connection: &Connection,
+        id: &str,
+    ) -> Option<Arc<Capability>> {
         match connection.own() {
             None => self.tools.load().get(id).map(|(tool, _)| Arc::clone(tool)),
             Some(own) => own.tool(id),

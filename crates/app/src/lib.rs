@@ -132,8 +132,8 @@ pub use self::{
         connections::WaitingProvider,
         looks::ConnectionTest,
         tools::{
-            LeftOutTool, ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery,
-            ToolQuery, ToolStatus, ToolView, Tools, pins::acceptance::Waiting, tool_named,
+            LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery,
+            ToolQuery, ToolStatus, ToolView, Tools, capability_named, pins::acceptance::Waiting,
         },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},
@@ -183,7 +183,7 @@ use tokio_util::task::TaskTracker;
 use zeroize::Zeroizing;
 
 use self::{
-    catalogue::ToolCatalogue,
+    catalogue::Capabilities,
     nodes::{jobs::unreadable::NamedRows, readiness::Readiness},
     simulation::cases::run_cases,
     telemetry::traces::Traces,
@@ -314,7 +314,7 @@ impl App {
         let telemetry = Arc::new(Telemetry { traces, tasks: tasks.clone() });
         let base = Arc::new(base::Base::new(clock, random, store, node, workers, tasks));
         let webhooks = parts.webhooks.keys().cloned().collect();
-        let catalogue = Arc::new(ToolCatalogue::new(parts.declared, webhooks, base.now()));
+        let catalogue = Arc::new(Capabilities::new(parts.declared, webhooks, base.now()));
         let screening = Screening::new(Arc::clone(&base), parts.dlp, &parts.fingerprint_key);
         let screening = Arc::new(screening);
         let audit = Arc::new(Audit::new(Arc::clone(&base), Arc::clone(&screening), parts.audit));

@@ -43,7 +43,7 @@ use self::{
     rates::Rates,
     reload::{Ground, load_files},
 };
-use crate::{audit::Audit, base::Base, catalogue::ToolCatalogue, request::screening::Screening};
+use crate::{audit::Audit, base::Base, catalogue::Capabilities, request::screening::Screening};
 
 /// Result of the last attempt to load.
 #[derive(Debug, Clone)]
@@ -60,7 +60,7 @@ pub struct Policies {
     pub(crate) screening: Arc<Screening>,
     pub(crate) audit: Arc<Audit>,
     pub(crate) quotas: Arc<Quotas>,
-    pub(crate) catalogue: Arc<ToolCatalogue>,
+    pub(crate) catalogue: Arc<Capabilities>,
     run_cases: RunCases,
     notices: Notices,
     rates: Rates,
@@ -129,7 +129,7 @@ impl Policies {
     pub(crate) fn open(
         screening: &Arc<Screening>,
         quotas: &Arc<Quotas>,
-        catalogue: &Arc<ToolCatalogue>,
+        catalogue: &Arc<Capabilities>,
         source: PolicySource,
         webhooks: BTreeMap<String, Webhook>,
         run_cases: RunCases,

@@ -1,12 +1,12 @@
 //! Connecting declared providers: connect flows, credentials, the lists of their tools, and the tools
 //! as callers see them.
 
+mod capability_lists;
 pub(crate) mod connect;
 pub(crate) mod connections;
 pub(crate) mod credentials;
 pub(crate) mod looks;
 pub(crate) mod pin_changes;
-mod tool_lists;
 pub(crate) mod tools;
 pub(crate) mod unreadable;
 pub(crate) mod vault;
@@ -20,7 +20,7 @@ use self::{connect::Connecting, connections::Connections, tools::Tools, vault::V
 use crate::{
     audit::Audit,
     base::Base,
-    catalogue::ToolCatalogue,
+    catalogue::Capabilities,
     policies::{Policies, limits::Quotas},
     request::screening::Screening,
 };
@@ -42,7 +42,7 @@ pub struct Providers {
     screening: Arc<Screening>,
     audit: Arc<Audit>,
     quotas: Arc<Quotas>,
-    catalogue: Arc<ToolCatalogue>,
+    catalogue: Arc<Capabilities>,
     tools: Arc<Tools>,
     pub(crate) vaults: Vaults,
     outbound: Outbound,

@@ -57,9 +57,9 @@ use crate::{
         admission::overloaded,
         long_work::{LongTurn, LongWork, Stop},
     },
-    catalogue::ToolCatalogue,
+    catalogue::Capabilities,
     policies::{Policies, reload::Ground},
-    providers::tools::{Tools, tool_named},
+    providers::tools::{Tools, capability_named},
     request::{Ctx, screening::Screening},
 };
 
@@ -80,7 +80,7 @@ pub struct Simulations {
     screening: Arc<Screening>,
     audit: Arc<Audit>,
     policies: Arc<Policies>,
-    catalogue: Arc<ToolCatalogue>,
+    catalogue: Arc<Capabilities>,
     tools: Arc<Tools>,
     work: LongWork,
 }
@@ -152,8 +152,10 @@ impl Simulations {
                 Some(who) if !who.is_just(&own) => Arc::new(self.imagined(ctx, who).await?),
                 Some(_) | None => Arc::clone(&myself),
             };
-            let tool =
-                self.catalogue.visible(&ctx.session.connections, &tool_named(&ask.tool)?)?.tool;
+            let tool = self
+                .catalogue
+                .visible(&ctx.session.connections, &capability_named(&ask.tool)?)?
+                .tool;
             let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
             cases.push(Case { pin, ..case(ask, principal, tool, ctx.origin.arrived) });
         }

@@ -13,6 +13,7 @@ use std::{
 
 use criterion::{BenchmarkId, Criterion};
 use portcullis_core::{
+    capability::{Capability, Definition, ProviderSlug},
     clock::Timestamp,
     id::PrincipalKind,
     json::Document,
@@ -20,7 +21,6 @@ use portcullis_core::{
         Catalogue, DlpFacts, Explain, Identity, KnownContext, Phase, PolicyFile, PolicySet,
         Principal, Question,
     },
-    tool::{ProviderSlug, Tool, ToolDefinition},
 };
 use serde_json::{Map, Value, json};
 
@@ -65,7 +65,7 @@ impl Mix {
     }
 }
 
-fn deciding(criterion: &mut Criterion, mix: Mix, tools: &[Arc<Tool>], catalogue: &Catalogue) {
+fn deciding(criterion: &mut Criterion, mix: Mix, tools: &[Arc<Capability>], catalogue: &Catalogue) {
     let mut group = criterion.benchmark_group(mix.name());
     let input = Document::of(&input());
     for count in SIZES {
@@ -92,20 +92,20 @@ fn deciding(criterion: &mut Criterion, mix: Mix, tools: &[Arc<Tool>], catalogue:
 }
 
 /// Tools with an input of 2 KB, ten providers of twenty each.
-fn tools() -> (Vec<Arc<Tool>>, Catalogue) {
-    let mut providers: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)> = Vec::new();
+fn tools() -> (Vec<Arc<Capability>>, Catalogue) {
+    let mut providers: Vec<(ProviderSlug, Option<Vec<Arc<Capability>>>)> = Vec::new();
     let mut all = Vec::new();
     for provider in 0..PROVIDERS {
         let Ok(slug) = format!("p{provider}").parse::<ProviderSlug>() else { continue };
         let tools = (0..TOOLS / PROVIDERS).filter_map(|number| tool(&slug, number));
-        let tools: Vec<Arc<Tool>> = tools.collect();
+        let tools: Vec<Arc<Capability>> = tools.collect();
         all.extend(tools.iter().cloned());
         providers.push((slug, Some(tools)));
     }
     (all, Catalogue::new(providers))
 }
 
-fn tool(provider: &ProviderSlug, number: usize) -> Option<Arc<Tool>> {
+fn tool(provider: &ProviderSlug, number: usize) -> Option<Arc<Capability>> {
     let text = json!({ "type": "string" });
     let mut properties = Map::from_iter([
         ("amount".to_owned(), json!({ "type": "integer" })),
@@ -114,17 +114,17 @@ fn tool(provider: &ProviderSlug, number: usize) -> Option<Arc<Tool>> {
         ("to".to_owned(), json!({ "type": "array", "items": text })),
     ]);
     properties.extend((0..30).map(|field| (format!("field_{field}"), text.clone())));
-    let definition = ToolDefinition {
+    let definition = Definition {
         annotations: json!({
             "readOnlyHint": number.is_multiple_of(2),
             "openWorldHint": number.is_multiple_of(3),
         }),
-        ..ToolDefinition::new(
+        ..Definition::new(
             format!("tool_{number}").parse().ok()?,
             json!({ "type": "object", "properties": properties }),
         )
     };
-    Tool::new(provider, definition, Timestamp::default()).ok().map(Arc::new)
+    Capability::new(provider, definition, Timestamp::default()).ok().map(Arc::new)
 }
 
 fn input() -> Value {
@@ -286,7 +286,11 @@ fn identity() -> Identity {
     }
 }
 
-fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Document) -> Question<'a> {
+fn question<'a>(
+    principal: &'a Principal,
+    tool: &'a Capability,
+    input: &'a Document,
+) -> Question<'a> {
     Question {
         principal,
         tool,
@@ -304,10 +308,10 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Document) -
 }
 
 /// Number of policies that the median call is judged by.
-fn candidates(set: &PolicySet, tools: &[Arc<Tool>]) -> usize {
+fn candidates(set: &PolicySet, tools: &[Arc<Capability>]) -> usize {
     let principal = Principal::new(identity());
     let input = Document::of(&input());
-    let count = |tool: &Arc<Tool>| {
+    let count = |tool: &Arc<Capability>| {
         let question = question(&principal, tool, &input);
         let known = KnownContext::everything();
         set.explain(&question, &known, Explain::Candidates, None).considered.unwrap_or(0)

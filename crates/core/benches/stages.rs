@@ -11,7 +11,8 @@ use portcullis_core::{
         Actor, Capture, Detached, DlpResult, Event, EventType, Governance, Outcome,
         RecordedDecision, Request, Target, leaf_bytes, leaf_hash,
     },
-    call::{Answer, Asker, CallResult, PinState, Scanned, ToolCall},
+    call::{Answer, Asker, CallResult, PinState, Scanned, Use},
+    capability::{Capability, Definition, ProviderSlug},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::PrincipalKind,
@@ -26,7 +27,6 @@ use portcullis_core::{
     random::Random,
     refusal::Executed,
     token::{Token, TokenKind},
-    tool::{ProviderSlug, Tool, ToolDefinition},
     trust::{DpopProof, ProofTarget, TargetUri},
 };
 use serde_json::{Value, json};
@@ -112,13 +112,13 @@ struct Bench {
     address: Option<TargetUri>,
     body: String,
     input: Document,
-    tool: Arc<Tool>,
+    tool: Arc<Capability>,
     set: PolicySet,
     engine: Engine,
     subject: Subject,
     principal: Principal,
     /// The call of the next run.
-    scanned: Cell<Option<Scanned<ToolCall>>>,
+    scanned: Cell<Option<Scanned<Use>>>,
     /// The same call as `body`, as an MCP client sends it.
     message: String,
     /// A catalogue as it is prepared for lists and searches.
@@ -130,11 +130,11 @@ impl Bench {
     fn new() -> Option<Self> {
         let slug: ProviderSlug = "bench".parse().ok()?;
         let input = payload::of_size(900);
-        let definition = ToolDefinition {
+        let definition = Definition {
             annotations: json!({ "readOnlyHint": true }),
-            ..ToolDefinition::new("echo".parse().ok()?, payload::schema())
+            ..Definition::new("echo".parse().ok()?, payload::schema())
         };
-        let tool = Arc::new(Tool::new(&slug, definition, NOW).ok()?);
+        let tool = Arc::new(Capability::new(&slug, definition, NOW).ok()?);
         let file = PolicyFile { path: "bench.cedar".to_owned(), text: policies() };
         let identity = Identity {
             roles: vec!["member".to_owned()],
@@ -175,10 +175,10 @@ impl Bench {
         }
     }
 
-    fn call(&self) -> Option<ToolCall> {
+    fn call(&self) -> Option<Use> {
         let tool = Arc::clone(&self.tool);
         let input = self.input.clone();
-        ToolCall::new(&self.engine, tool, PinState::Accepted, input, 1_024).ok()
+        Use::new(&self.engine, tool, PinState::Accepted, input, 1_024).ok()
     }
 }
 
@@ -193,7 +193,7 @@ fn message(input: &Value) -> String {
 }
 
 /// Tools that differ in their words, with three parameters each.
-fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
+fn tools(slug: &ProviderSlug) -> Option<Vec<Capability>> {
     const VERBS: [&str; 10] = [
         "list", "get", "create", "update", "delete", "search", "archive", "restore", "share",
         "export",
@@ -219,12 +219,12 @@ fn tools(slug: &ProviderSlug) -> Option<Vec<Tool>> {
             },
             "required": [format!("{thing}_id")],
         });
-        let definition = ToolDefinition {
+        let definition = Definition {
             description: Some(description),
             annotations: json!({}),
-            ..ToolDefinition::new(format!("{verb}_{thing}_{}", number / 100).parse().ok()?, schema)
+            ..Definition::new(format!("{verb}_{thing}_{}", number / 100).parse().ok()?, schema)
         };
-        Tool::new(slug, definition, NOW).ok()
+        Capability::new(slug, definition, NOW).ok()
     };
     (0..TOOLS).map(of).collect()
 }

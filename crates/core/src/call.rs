@@ -1,32 +1,32 @@
-//! The governed call as a chain of types: `ToolCall → Scanned → Permitted → Cleared`.
+//! The governed call as a chain of types: `Use → Scanned → Permitted → Cleared`.
 //!
 //! Each step consumes the one before, only this module builds the next, and the upstream crate
-//! accepts nothing but `Cleared<ToolCall>`. Invocation and simulation take the same steps and are
+//! accepts nothing but `Cleared<Use>`. Invocation and simulation take the same steps and are
 //! given the same [`Ruling`] or [`Denial`]. They differ in three arguments: the findings (scanned or
 //! supposed), the [`Decider`] (with or without an explanation) and the rates (counted or only shown).
 //!
 //! Forgetting DLP or policy does not compile:
 //!
 //! ```compile_fail
-//! use portcullis_core::call::{Cleared, ToolCall};
-//! fn send(_: Cleared<ToolCall>) {}
-//! fn shortcut(call: ToolCall) { send(call) }
+//! use portcullis_core::call::{Cleared, Use};
+//! fn send(_: Cleared<Use>) {}
+//! fn shortcut(call: Use) { send(call) }
 //! ```
 //!
 //! nor does sending a call that was only simulated:
 //!
 //! ```compile_fail
-//! use portcullis_core::call::{Cleared, Simulated, ToolCall};
-//! fn send(_: Cleared<ToolCall>) {}
-//! fn simulated(call: Cleared<ToolCall, Simulated>) { send(call) }
+//! use portcullis_core::call::{Cleared, Simulated, Use};
+//! fn send(_: Cleared<Use>) {}
+//! fn simulated(call: Cleared<Use, Simulated>) { send(call) }
 //! ```
 //!
 //! while a call that went through its steps is sent:
 //!
 //! ```
-//! use portcullis_core::call::{Cleared, ToolCall};
-//! fn send(_: Cleared<ToolCall>) {}
-//! fn governed(call: Cleared<ToolCall>) { send(call) }
+//! use portcullis_core::call::{Cleared, Use};
+//! fn send(_: Cleared<Use>) {}
+//! fn governed(call: Cleared<Use>) { send(call) }
 //! ```
 
 mod answer;
@@ -48,7 +48,7 @@ pub use self::{
     approval::RequiredApproval,
     decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
-    input::{PinState, Round, ToolCall},
+    input::{PinState, Round, Use},
     limits::Limiter,
     ruling::{Asker, Ruling},
     specimen::Specimen,

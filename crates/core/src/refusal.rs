@@ -12,18 +12,18 @@ pub use self::{
     details::ErrorDetails,
     reasons::{AskedApproval, Conflict, Executed, Remedy, Unavailable, UpstreamReason},
 };
-pub use crate::tool::Violation;
+pub use crate::capability::Violation;
 
 use serde_json::{Map, Value};
 
 use crate::{
     approval::Status,
+    capability::{CapabilityId, ProviderSlug},
     clock::Timestamp,
     id::{ApprovalId, ProviderId, RequestId},
     limits::Resource,
     mcp::interaction::ClientCapabilities,
     principal::{Scope, ScopeSet},
-    tool::{ProviderSlug, ToolId},
     trust::{CredentialCheck, ProofFault, TargetUri},
 };
 
@@ -40,7 +40,7 @@ pub enum Refusal {
     },
     /// `input` breaks the tool's schema.
     InvalidInput {
-        tool: ToolId,
+        tool: CapabilityId,
         violations: Vec<Violation>,
     },
     /// A scope that does not exist, or more than the credential may have.

@@ -30,8 +30,8 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::request::Parts,
 };
-use portcullis_app::tool_named;
-use portcullis_core::{refusal::Refusal, tool::ToolId};
+use portcullis_app::capability_named;
+use portcullis_core::{capability::CapabilityId, refusal::Refusal};
 
 use crate::{
     exchange::{Outcome, Segment, segment},
@@ -39,12 +39,12 @@ use crate::{
 };
 
 /// The tool that the path names, decoded and parsed once. What is malformed can name no tool.
-pub(super) struct ToolPath(Result<ToolId, Refusal>);
+pub(super) struct ToolPath(Result<CapabilityId, Refusal>);
 
 impl ToolPath {
     /// The path of the tool with this id.
     pub(super) fn of(id: &str) -> Self {
-        Self(tool_named(id))
+        Self(capability_named(id))
     }
 }
 

@@ -43,7 +43,7 @@ pub struct ApprovalGlance {
     pub id: ApprovalId,
     /// The principal whose call it is for.
     pub principal_id: PrincipalId,
-    pub tool_id: String,
+    pub capability_id: String,
     /// Its readers.
     pub audience: Audience,
     /// Bytes that it takes to read it.
@@ -169,7 +169,8 @@ impl Store {
         after: Option<ApprovalId>,
         limit: u32,
     ) -> Result<Vec<ApprovalGlance>, StoreError> {
-        let glance = "SELECT org_id, id, principal_id, tool_id, audience, size FROM approvals ";
+        let glance =
+            "SELECT org_id, id, principal_id, capability_id, audience, size FROM approvals ";
         let list = glance.to_owned() + listed(filter);
         Ok(list!(self, org, list => org, filter.status.map(Status::as_str), filter.now,
             filter.requester, after, limit))

@@ -9,7 +9,7 @@ mod surplus;
 
 pub use self::surplus::Surplus;
 
-use portcullis_core::{clock::Timestamp, id::OrgId, tool::ToolId};
+use portcullis_core::{capability::CapabilityId, clock::Timestamp, id::OrgId};
 
 use crate::{
     db::{Row, Store, UnreadableRow, all, boxed, change, changed, find, list, read, record, run},
@@ -34,7 +34,7 @@ impl PinVersion {
 /// A definition that an upstream gives.
 #[derive(Debug, Clone)]
 pub struct UpstreamDefinition {
-    pub tool: ToolId,
+    pub tool: CapabilityId,
     /// Its `sha256:…`.
     pub version: String,
     /// The definition as JSON.
@@ -46,7 +46,7 @@ pub struct UpstreamDefinition {
 pub struct Pin {
     /// The org that the provider is kept for; `None` is a provider that every org shares.
     pub org: Option<OrgId>,
-    pub tool: ToolId,
+    pub tool: CapabilityId,
     /// The accepted definition; `None` before the first.
     pub accepted: Option<PinVersion>,
     /// The definition that waits for acceptance.
@@ -77,7 +77,7 @@ pub struct Accepted {
 pub struct PinChange {
     /// The org that the provider is kept for.
     pub org: Option<OrgId>,
-    pub tool: ToolId,
+    pub tool: CapabilityId,
     pub accepted: Option<String>,
     /// The version that waits.
     pub found: Option<String>,
@@ -99,16 +99,16 @@ fn version_of(row: Row<'_>, version: &'static str, at: &'static str) -> Option<P
     })
 }
 
-record!(Pin in "tool_pins", |row| org = scope_of(row, "tool_pins.org_id")?,
-    tool = row.get("tool_pins.tool_id")?, accepted = version_of(row, "version", "pinned_at"),
+record!(Pin in "capability_pins", |row| org = scope_of(row, "capability_pins.org_id")?,
+    tool = row.get("capability_pins.capability_id")?, accepted = version_of(row, "version", "pinned_at"),
     found = version_of(row, "found_version", "found_at"), told = text_of(row, "told_version"));
 
-record!(PinChange in "tool_pins", |row| org = scope_of(row, "tool_pins.org_id")?,
-    tool = row.get("tool_pins.tool_id")?, accepted = row.get("tool_pins.version")?,
-    found = row.get("tool_pins.found_version")?, changed_at);
+record!(PinChange in "capability_pins", |row| org = scope_of(row, "capability_pins.org_id")?,
+    tool = row.get("capability_pins.capability_id")?, accepted = row.get("capability_pins.version")?,
+    found = row.get("capability_pins.found_version")?, changed_at);
 
-record!(Accepted in "tool_pins", |row| accepted = row.get("tool_pins.definition")?,
-    found = row.get("tool_pins.found_definition")?);
+record!(Accepted in "capability_pins", |row| accepted = row.get("capability_pins.definition")?,
+    found = row.get("capability_pins.found_definition")?);
 
 fn scope_of(row: Row<'_>, column: &'static str) -> Result<Option<OrgId>, DriverError> {
     let text: String = row.get(column)?;
@@ -123,8 +123,8 @@ fn scope_text(org: Option<OrgId>) -> String {
 /// The SQL for some pins without their definitions.
 fn select(which: &str) -> String {
     format!(
-        "SELECT org_id, tool_id, version, pinned_at, found_version, found_at, told_version \
-         FROM tool_pins WHERE {which}"
+        "SELECT org_id, capability_id, version, pinned_at, found_version, found_at, told_version \
+         FROM capability_pins WHERE {which}"
     )
 }
 
@@ -143,8 +143,9 @@ impl Store {
         // What follows a colon in ASCII ends the range.
         let mut after = format!("{provider}:");
         let end = format!("{provider};");
-        let page =
-            select("org_id = $1 AND tool_id > $2 AND tool_id < $3 ORDER BY tool_id LIMIT $4");
+        let page = select(
+            "org_id = $1 AND capability_id > $2 AND capability_id < $3 ORDER BY capability_id LIMIT $4",
+        );
         loop {
             let rows = read!(self, unqueued org, |conn| {
                 all!(conn, page.clone() => scope_text(org), &after, &end, PAGE)
@@ -168,12 +169,13 @@ impl Store {
     #[boxed]
     pub async fn page_pins(
         &self,
-        after: Option<(&ToolId, Option<OrgId>)>,
+        after: Option<(&CapabilityId, Option<OrgId>)>,
         limit: u32,
     ) -> Result<Vec<Pin>, StoreError> {
         let (tool, org) =
             after.map_or(("", String::new()), |(tool, org)| (tool.as_str(), scope_text(org)));
-        let list = select("(tool_id, org_id) > ($1, $2) ORDER BY tool_id, org_id LIMIT $3");
+        let list =
+            select("(capability_id, org_id) > ($1, $2) ORDER BY capability_id, org_id LIMIT $3");
         Ok(list!(self, installation, list => tool, &org, limit))
     }
 
@@ -183,14 +185,14 @@ impl Store {
     pub async fn page_waiting(
         &self,
         org: OrgId,
-        after: Option<(&ToolId, Option<OrgId>)>,
+        after: Option<(&CapabilityId, Option<OrgId>)>,
         limit: u32,
     ) -> Result<Vec<Pin>, StoreError> {
         let tool = after.map_or("", |(tool, _)| tool.as_str());
         let owner = after.map_or_else(String::new, |(_, owner)| scope_text(owner));
         let list = select(
-            "org_id IN ('', $1) AND found_version IS NOT NULL AND (tool_id, org_id) > ($2, $3) \
-             ORDER BY tool_id, org_id LIMIT $4",
+            "org_id IN ('', $1) AND found_version IS NOT NULL AND (capability_id, org_id) > ($2, $3) \
+             ORDER BY capability_id, org_id LIMIT $4",
         );
         // What every org shares is outside the scope of any.
         Ok(list!(self, installation, list => org, tool, &owner, limit))
@@ -199,8 +201,8 @@ impl Store {
     /// The pins of all tools of this id: one for each org that has a provider of its own, and one
     /// for a shared provider.
     #[boxed]
-    pub async fn pins_of(&self, tool: &ToolId) -> Result<Vec<Pin>, StoreError> {
-        let list = select("tool_id = $1 ORDER BY org_id");
+    pub async fn pins_of(&self, tool: &CapabilityId) -> Result<Vec<Pin>, StoreError> {
+        let list = select("capability_id = $1 ORDER BY org_id");
         Ok(list!(self, installation, list => tool.as_str()))
     }
 
@@ -209,7 +211,7 @@ impl Store {
     pub async fn definitions_of(
         &self,
         org: Option<OrgId>,
-        tool: &ToolId,
+        tool: &CapabilityId,
     ) -> Result<Accepted, StoreError> {
         let found: Result<Option<Accepted>, StoreError> = async {
             Ok(read!(self, unqueued org, |conn| find!(conn, TEXTS => scope_text(org), tool.as_str())))
@@ -218,8 +220,12 @@ impl Store {
         match found {
             Ok(found) => Ok(found.unwrap_or_default()),
             Err(error @ StoreError::Corrupt(_)) => {
-                let row = format!("org_id {} tool_id {tool}", scope_text(org));
-                self.left_out(UnreadableRow { table: "tool_pins", row, why: error.to_string() });
+                let row = format!("org_id {} capability_id {tool}", scope_text(org));
+                self.left_out(UnreadableRow {
+                    table: "capability_pins",
+                    row,
+                    why: error.to_string(),
+                });
                 Ok(Accepted::default())
             }
             Err(error) => Err(error),
@@ -231,7 +237,7 @@ impl Store {
     pub async fn forget_waiting(
         &self,
         org: Option<OrgId>,
-        tools: &[ToolId],
+        tools: &[CapabilityId],
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for tool in tools {
@@ -244,7 +250,7 @@ impl Store {
     /// The pins that changed at or after this moment, for nodes that have to follow.
     #[boxed]
     pub async fn pins_changed_since(&self, since: Timestamp) -> Result<Vec<PinChange>, StoreError> {
-        let list = "SELECT org_id, tool_id, version, found_version, changed_at FROM tool_pins \
+        let list = "SELECT org_id, capability_id, version, found_version, changed_at FROM capability_pins \
                     WHERE changed_at >= $1 ORDER BY changed_at";
         Ok(list!(self, installation, list => since))
     }
@@ -293,15 +299,15 @@ impl Store {
     pub async fn release_tools(
         &self,
         org: Option<OrgId>,
-        tools: &[ToolId],
+        tools: &[CapabilityId],
         now: Timestamp,
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for tool in tools {
                 run!(
-                    tx, "UPDATE tool_pins SET found_version = NULL, found_definition = NULL, \
+                    tx, "UPDATE capability_pins SET found_version = NULL, found_definition = NULL, \
                      found_at = NULL, told_version = NULL, changed_at = $3 \
-                     WHERE org_id = $1 AND tool_id = $2 AND version IS NOT NULL"
+                     WHERE org_id = $1 AND capability_id = $2 AND version IS NOT NULL"
                     => scope_text(org), tool.as_str(), now
                 );
             }
@@ -314,13 +320,13 @@ impl Store {
     pub async fn told_of_tools(
         &self,
         org: Option<OrgId>,
-        tools: &[(ToolId, String)],
+        tools: &[(CapabilityId, String)],
     ) -> Result<(), StoreError> {
         change!(self, org, |tx| {
             for (tool, version) in tools {
                 run!(
-                    tx, "UPDATE tool_pins SET told_version = found_version \
-                     WHERE org_id = $1 AND tool_id = $2 AND found_version = $3"
+                    tx, "UPDATE capability_pins SET told_version = found_version \
+                     WHERE org_id = $1 AND capability_id = $2 AND found_version = $3"
                     => scope_text(org), tool.as_str(), version
                 );
             }
@@ -333,40 +339,39 @@ impl Store {
     pub async fn accept_tool(
         &self,
         org: Option<OrgId>,
-        tool: &ToolId,
+        tool: &CapabilityId,
         version: &str,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let accept = "UPDATE tool_pins SET version = found_version, definition = found_definition, \
+        let accept = "UPDATE capability_pins SET version = found_version, definition = found_definition, \
                       pinned_at = $4, found_version = NULL, found_definition = NULL, \
                       found_at = NULL, told_version = NULL, changed_at = $4 \
-                      WHERE org_id = $1 AND tool_id = $2 AND found_version = $3";
+                      WHERE org_id = $1 AND capability_id = $2 AND found_version = $3";
         Ok(changed!(self, org, accept => scope_text(org), tool.as_str(), version, now) > 0)
     }
 }
 
-const TEXTS: &str =
-    "SELECT definition, found_definition FROM tool_pins WHERE org_id = $1 AND tool_id = $2";
+const TEXTS: &str = "SELECT definition, found_definition FROM capability_pins WHERE org_id = $1 AND capability_id = $2";
 
 const FORGET: &str = "
-DELETE FROM tool_pins
-WHERE org_id = $1 AND tool_id = $2 AND version IS NULL AND pinned_at IS NULL
+DELETE FROM capability_pins
+WHERE org_id = $1 AND capability_id = $2 AND version IS NULL AND pinned_at IS NULL
     AND definition IS NULL";
 
 const PIN: &str = "
-INSERT INTO tool_pins (org_id, tool_id, version, definition, pinned_at, changed_at)
+INSERT INTO capability_pins (org_id, capability_id, version, definition, pinned_at, changed_at)
 VALUES ($1, $2, $3, $4, $5, $5)
-ON CONFLICT (org_id, tool_id) DO UPDATE SET
+ON CONFLICT (org_id, capability_id) DO UPDATE SET
     version = excluded.version, definition = excluded.definition, pinned_at = excluded.pinned_at,
     found_version = NULL, found_definition = NULL, found_at = NULL, told_version = NULL,
     changed_at = excluded.changed_at
-WHERE tool_pins.version IS NULL";
+WHERE capability_pins.version IS NULL";
 
 const HOLD: &str = "
-INSERT INTO tool_pins (org_id, tool_id, found_version, found_definition, found_at, changed_at)
+INSERT INTO capability_pins (org_id, capability_id, found_version, found_definition, found_at, changed_at)
 VALUES ($1, $2, $3, $4, $5, $5)
-ON CONFLICT (org_id, tool_id) DO UPDATE SET
+ON CONFLICT (org_id, capability_id) DO UPDATE SET
     found_version = excluded.found_version, found_definition = excluded.found_definition,
     found_at = excluded.found_at, changed_at = excluded.changed_at
-WHERE tool_pins.found_version IS DISTINCT FROM excluded.found_version
-    AND tool_pins.version IS DISTINCT FROM excluded.found_version";
+WHERE capability_pins.found_version IS DISTINCT FROM excluded.found_version
+    AND capability_pins.version IS DISTINCT FROM excluded.found_version";

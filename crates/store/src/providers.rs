@@ -12,9 +12,9 @@ pub use self::{
 };
 
 use portcullis_core::{
+    capability::ProviderSlug,
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
-    tool::ProviderSlug,
 };
 use serde::Serialize;
 use utoipa::ToSchema;

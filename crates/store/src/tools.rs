@@ -1,9 +1,9 @@
 //! Since when each version of a tool is known.
 
 use portcullis_core::{
+    capability::CapabilityId,
     clock::Timestamp,
     id::{OrgId, ProviderId},
-    tool::ToolId,
 };
 
 use crate::{
@@ -29,7 +29,7 @@ impl Store {
     pub async fn tool_seen(
         &self,
         org: Option<OrgId>,
-        versions: &[(ToolId, String)],
+        versions: &[(CapabilityId, String)],
         most: u32,
         now: Timestamp,
     ) -> Result<Vec<Timestamp>, StoreError> {
@@ -44,19 +44,19 @@ impl Store {
         let here = serde_json::json!(here).to_string();
         // Those that were seen first, beyond a number of them and beside those listed now.
         let forget = format!(
-            "DELETE FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
-             AND (tool_id || ' ' || version) IN (SELECT tool_id || ' ' || version \
-             FROM tool_versions WHERE org_id = $1 AND tool_id > $2 AND tool_id < $3 \
-             AND (tool_id || ' ' || version) NOT IN {} \
-             ORDER BY seen_at DESC, tool_id, version LIMIT 1000000 OFFSET $5)",
+            "DELETE FROM capability_versions WHERE org_id = $1 AND capability_id > $2 AND capability_id < $3 \
+             AND (capability_id || ' ' || version) IN (SELECT capability_id || ' ' || version \
+             FROM capability_versions WHERE org_id = $1 AND capability_id > $2 AND capability_id < $3 \
+             AND (capability_id || ' ' || version) NOT IN {} \
+             ORDER BY seen_at DESC, capability_id, version LIMIT 1000000 OFFSET $5)",
             self.db.texts("$4")
         );
         change!(self, org, |tx| {
             for (tool, version) in versions {
                 let first: Timestamp = one!(
-                    tx, scalar "INSERT INTO tool_versions (org_id, tool_id, version, seen_at) \
-                     VALUES ($1, $2, $3, $4) ON CONFLICT (org_id, tool_id, version) \
-                     DO UPDATE SET seen_at = tool_versions.seen_at RETURNING seen_at"
+                    tx, scalar "INSERT INTO capability_versions (org_id, capability_id, version, seen_at) \
+                     VALUES ($1, $2, $3, $4) ON CONFLICT (org_id, capability_id, version) \
+                     DO UPDATE SET seen_at = capability_versions.seen_at RETURNING seen_at"
                     => &scope, tool.as_str(), version, now
                 );
                 seen.push(first);
@@ -102,16 +102,16 @@ impl Store {
         org: OrgId,
         digest: &str,
     ) -> Result<Option<String>, StoreError> {
-        let find = "SELECT definitions FROM tool_lists WHERE org_id = $1 AND digest = $2";
+        let find = "SELECT definitions FROM capability_lists WHERE org_id = $1 AND digest = $2";
         Ok(read!(self, unqueued org, |conn| find!(conn, scalar find => org, digest)))
     }
 }
 
 const KEEP: &str = "
-INSERT INTO tool_lists (org_id, digest, definitions) VALUES ($1, $2, $3)
+INSERT INTO capability_lists (org_id, digest, definitions) VALUES ($1, $2, $3)
 ON CONFLICT (org_id, digest) DO UPDATE SET definitions = excluded.definitions
-WHERE tool_lists.definitions <> excluded.definitions";
+WHERE capability_lists.definitions <> excluded.definitions";
 
 const FORGET_LIST: &str = "
-DELETE FROM tool_lists WHERE org_id = $1 AND digest = $2
+DELETE FROM capability_lists WHERE org_id = $1 AND digest = $2
     AND NOT EXISTS (SELECT 1 FROM providers WHERE org_id = $1 AND tool_list = $2)";

@@ -292,7 +292,7 @@ impl Http {
 
     fn mirror(
         &self,
-        name: &portcullis_core::tool::ToolName,
+        name: &portcullis_core::capability::CapabilityName,
         arguments: Option<Node<'_>>,
         headers: &mut http::HeaderMap,
     ) {

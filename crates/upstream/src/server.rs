@@ -4,12 +4,12 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use portcullis_core::{
-    call::{Cleared, ToolCall},
+    call::{Cleared, Use},
+    capability::{CapabilityName, ProviderSlug},
     id::OrgId,
     mcp::Method,
     oauth::Challenge,
     refusal::Executed,
-    tool::{ProviderSlug, ToolName},
     trace::TraceParent,
 };
 use portcullis_lanes::{FairLimits, FairSlots};
@@ -208,7 +208,7 @@ impl Server {
     pub async fn call_tool(
         &self,
         org: OrgId,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
@@ -255,7 +255,7 @@ impl Server {
 
     /// Fails if an org's call of this tool would not go out now, because it or the server kept
     /// failing.
-    pub fn check(&self, org: OrgId, tool: &ToolName) -> Result<(), CallError> {
+    pub fn check(&self, org: OrgId, tool: &CapabilityName) -> Result<(), CallError> {
         self.0.breaker.check(org, tool, Instant::now())
     }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
-use portcullis_core::{mcp::LEGACY, secret::Secret, tool::ProviderSlug};
+use portcullis_core::{capability::ProviderSlug, mcp::LEGACY, secret::Secret};
 
 use crate::{error::SettingsError, forms::Forms, reach::Endpoint};
 

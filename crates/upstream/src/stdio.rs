@@ -17,10 +17,10 @@ mod pipe;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
+    capability::ProviderSlug,
     mcp::{Era, Method},
     refusal::Executed,
     secret::Secret,
-    tool::ProviderSlug,
 };
 use tokio::{
     sync::{Mutex, Semaphore, watch},

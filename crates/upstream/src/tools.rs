@@ -8,8 +8,8 @@ use std::{
 };
 
 use portcullis_core::{
+    capability::{CapabilityName, Definition},
     refusal::Executed,
-    tool::{ToolDefinition, ToolName},
 };
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ use crate::{
 #[derive(Debug, Clone, Default)]
 pub struct ToolList {
     /// The usable tools, in the server's order.
-    pub tools: Vec<ToolDefinition>,
+    pub tools: Vec<Definition>,
     /// The tools that cannot be used; at most 100 of them are named.
     pub skipped: Vec<SkippedTool>,
     /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
@@ -90,7 +90,7 @@ const MAX_DESCRIPTION_CHARS: usize = 8192;
 const MAX_CURSOR_BYTES: usize = 4096;
 
 /// The arguments to mirror into headers, by tool.
-pub(crate) type ParamHeaders = HashMap<ToolName, Arc<[ParamHeader]>>;
+pub(crate) type ParamHeaders = HashMap<CapabilityName, Arc<[ParamHeader]>>;
 
 /// Presence of headers in the transport, in which `x-mcp-header` counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub(crate) struct Collector {
     headers: Headers,
     list: ToolList,
     params: ParamHeaders,
-    names: HashSet<ToolName>,
+    names: HashSet<CapabilityName>,
     cursors: HashSet<String>,
     seen: usize,
     bytes: usize,
@@ -186,7 +186,7 @@ impl Collector {
     }
 
     fn try_add(&mut self, name: &str, tool: Value) -> Result<(), SkipReason> {
-        let name: ToolName = name.parse().map_err(|_| SkipReason::Name)?;
+        let name: CapabilityName = name.parse().map_err(|_| SkipReason::Name)?;
         let Value::Object(mut members) = tool else { return Err(SkipReason::Malformed) };
         if self.names.contains(&name) {
             return Err(SkipReason::Duplicate);
@@ -202,7 +202,7 @@ impl Collector {
         let seen = |schema| text::visible_schema(schema).ok_or(SkipReason::HiddenCharacters);
         let output = members.remove("outputSchema").filter(|schema| !schema.is_null());
         let annotations = members.remove("annotations").filter(Value::is_object);
-        let definition = ToolDefinition {
+        let definition = Definition {
             title: short(members.get("title"), MAX_TITLE_CHARS),
             description: short(members.get("description"), MAX_DESCRIPTION_CHARS),
             input_schema: seen(input)?,

@@ -2,10 +2,10 @@
 
 use portcullis_core::{
     audit::EventType,
+    capability::{CapabilityId, Definition},
     clock::Timestamp,
     hidden::spelled_value,
     refusal::{Conflict, Refusal},
-    tool::{ToolDefinition, ToolId},
 };
 use portcullis_store::Pin;
 use serde::Serialize;
@@ -15,11 +15,11 @@ use utoipa::ToSchema;
 use super::Administration;
 use crate::{
     providers::tools::{
+        capability_named,
         pins::{
             acceptance::{Waiting, acceptance_details},
             events::concerned,
         },
-        tool_named,
     },
     request::Ctx,
 };
@@ -31,7 +31,7 @@ const PAGE_BYTES: usize = 1 << 20;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WaitingTool {
     #[schema(value_type = String, example = "github:create_issue")]
-    pub id: ToolId,
+    pub id: CapabilityId,
     /// Version that waits; name it to accept it.
     pub version: String,
     /// Version that was accepted; `null` for a new tool.
@@ -66,8 +66,8 @@ pub struct ShownDefinition {
     pub annotations: Value,
 }
 
-impl From<ToolDefinition> for ShownDefinition {
-    fn from(definition: ToolDefinition) -> Self {
+impl From<Definition> for ShownDefinition {
+    fn from(definition: Definition) -> Self {
         let text = |text: String| portcullis_core::hidden::spelled(&text).into_owned();
         Self {
             title: definition.title.map(text),
@@ -83,7 +83,7 @@ impl From<ToolDefinition> for ShownDefinition {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct AcceptedTool {
     #[schema(value_type = String, example = "github:create_issue")]
-    pub id: ToolId,
+    pub id: CapabilityId,
     /// Version that is accepted from now on.
     pub version: String,
 }
@@ -99,7 +99,7 @@ pub struct ListedWaiting {
 /// Place in the list of waiting tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaitingPlace {
-    pub tool: ToolId,
+    pub tool: CapabilityId,
     pub shared: bool,
 }
 
@@ -145,7 +145,7 @@ impl Administration {
     ) -> Result<AcceptedTool, Refusal> {
         self.writable()?;
         let org = ctx.caller().org_id;
-        let tool = tool_named(id)?;
+        let tool = capability_named(id)?;
         let pin = self.pin(ctx, &tool).await?.ok_or_else(|| Refusal::not_found("mcp", id))?;
         if pin.found.as_ref().is_none_or(|found| found.version != version) {
             return Err(Refusal::Conflict { reason: Conflict::VersionChanged });
@@ -174,7 +174,7 @@ impl Administration {
     }
 
     /// The pin of a tool in the caller's org: of its own provider, else of one that all share.
-    async fn pin(&self, ctx: &Ctx, tool: &ToolId) -> Result<Option<Pin>, Refusal> {
+    async fn pin(&self, ctx: &Ctx, tool: &CapabilityId) -> Result<Option<Pin>, Refusal> {
         let org = ctx.caller().org_id;
         let mut pins = self.base.store.pins_of(tool).await?;
         pins.retain(|pin| pin.org.is_none_or(|owner| owner == org));

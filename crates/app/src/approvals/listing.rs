@@ -245,7 +245,7 @@ impl Approvals {
         let tool = &found.tool.id;
         let filter = ApprovalFilter { status: None, requester: None, now };
         let before = store.glance_at_approvals(org, &filter, Some(found.id), READ_AT_ONCE).await?;
-        let may_be = |it: &&ApprovalGlance| it.tool_id == *tool && looking.may_see(it);
+        let may_be = |it: &&ApprovalGlance| it.capability_id == *tool && looking.may_see(it);
         let mut picked = PickedPage { limit: EARLIER, ..PickedPage::default() };
         for glance in before.iter().filter(may_be) {
             if !picked.take(glance) {

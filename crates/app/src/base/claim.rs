@@ -1,13 +1,13 @@
 //! An idempotency key and the request it is to stand for.
 
 use portcullis_core::{
+    capability::CapabilityId,
     clock::Timestamp,
     id::{ApprovalId, OrgId, RequestId},
     idempotency::{IdempotencyKey, KeyScope, LIFE_SECONDS, fingerprint},
     json::{JsonValue, Node},
     principal::Caller,
     refusal::Refusal,
-    tool::ToolId,
 };
 use portcullis_store::NewKey;
 
@@ -32,7 +32,7 @@ impl Claim {
     pub(crate) fn of_call(
         caller: &Caller,
         key: &IdempotencyKey,
-        tool: &ToolId,
+        tool: &CapabilityId,
         view: &str,
         input: Node<'_>,
         leg: &str,
@@ -55,7 +55,7 @@ impl Claim {
     /// The claim of a task that ends at this moment: of those that wait for one approval one call is made.
     pub(crate) fn of_task(
         caller: &Caller,
-        tool: &ToolId,
+        tool: &CapabilityId,
         approval: ApprovalId,
         ends_at: Timestamp,
     ) -> Self {

@@ -5,7 +5,7 @@ use std::slice;
 use portcullis_core::{
     approval::{Approval, AskingPolicy, BoundCall, BoundTool, NewApproval, Requester, Status},
     audit::{Governance, RecordedDecision},
-    call::{Cleared, Denial, RequiredApproval, ToolCall},
+    call::{Cleared, Denial, RequiredApproval, Use},
     hidden::spelled,
     id::ApprovalId,
     policy::PolicySet,
@@ -38,7 +38,7 @@ pub(super) fn uses(approvals: &[Approval]) -> Vec<ApprovalUse> {
 
 /// A call that all else permits, with those who decided.
 pub(super) struct Governed<'a> {
-    pub(super) call: &'a Cleared<ToolCall>,
+    pub(super) call: &'a Cleared<Use>,
     pub(super) policies: &'a PolicySet,
     pub(super) dlp: &'a Dlp,
 }

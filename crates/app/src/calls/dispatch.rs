@@ -5,10 +5,10 @@ use std::sync::Arc;
 use portcullis_core::{
     approval::Approval,
     audit::Governance,
-    call::{Answer, CallResult, Cleared, Denial, Ruling, ToolCall},
+    call::{Answer, CallResult, Cleared, Denial, Ruling, Use},
+    capability::Capability,
     policy::PolicySet,
     refusal::Executed,
-    tool::Tool,
 };
 
 use super::{
@@ -27,7 +27,7 @@ use crate::{
 /// A call that may be dispatched, with all that its effect needs.
 pub(crate) struct Dispatch {
     pub(super) ctx: Ctx,
-    pub(super) call: Cleared<ToolCall>,
+    pub(super) call: Cleared<Use>,
     pub(super) visible: Visible,
     pub(super) policies: Arc<PolicySet>,
     pub(super) dlp: Arc<Dlp>,
@@ -86,13 +86,19 @@ impl Calls {
     }
 
     /// Counts a ruling that decides a call, and sends its notices.
-    pub(super) fn follow_up(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling, verdict: Verdict) {
+    pub(super) fn follow_up(
+        &self,
+        ctx: &Ctx,
+        tool: &Capability,
+        ruling: &Ruling,
+        verdict: Verdict,
+    ) {
         self.tally(ctx, ruling, Some(&ruling.policy));
         self.policies.give_notices(ctx, tool.id.as_str(), ruling, verdict);
     }
 
     /// The same of an answer that passes: the policy that permitted the call decided it.
-    pub(super) fn follow_answer(&self, ctx: &Ctx, tool: &Tool, ruling: &Ruling) {
+    pub(super) fn follow_answer(&self, ctx: &Ctx, tool: &Capability, ruling: &Ruling) {
         self.tally(ctx, ruling, None);
         self.policies.give_notices(ctx, tool.id.as_str(), ruling, Verdict::Allowed);
     }

@@ -7,10 +7,10 @@
 
 use portcullis_core::{
     audit::{Event, EventType, Outcome, OutcomeStatus},
+    capability::ProviderSlug,
     id::{EventId, OrgId, RequestId},
     json::Document,
     refusal::{Executed, Refusal},
-    tool::ProviderSlug,
 };
 use portcullis_lanes::{LARGE, is_offloaded, offload};
 use portcullis_store::{KeyEnd, NewEvent, TextColumn};

@@ -20,7 +20,7 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 
 use futures_util::FutureExt;
 use portcullis_core::{
-    call::ToolCall,
+    call::Use,
     refusal::{Executed, Refusal},
 };
 use portcullis_lanes::offload;
@@ -131,7 +131,7 @@ impl Calls {
         let tool = Arc::clone(&visible.tool);
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
         let (leg, round, responses) = self.leg(ctx, &visible, conversation)?;
-        let call = ToolCall::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
+        let call = Use::new(dlp.engine(), Arc::clone(&tool), pin, input, bytes)
             .map(|call| call.at_round(round, responses));
         let judged = self.judge(ctx, call, &policies, &dlp, admission).await;
         let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;

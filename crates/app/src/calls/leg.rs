@@ -1,7 +1,7 @@
 //! The leg of a conversation that a call is: what its caller brought from the legs before.
 
 use portcullis_core::{
-    call::{Cleared, Round, StateOwner, ToolCall},
+    call::{Cleared, Round, StateOwner, Use},
     idempotency::fingerprint,
     json::JsonValue,
     mcp::interaction::ClientCapabilities,
@@ -28,7 +28,7 @@ pub(crate) struct Leg {
 
 impl Leg {
     /// Refuses another input than that of the legs before.
-    pub(super) fn continues(&self, call: &Cleared<ToolCall>) -> Result<(), Refusal> {
+    pub(super) fn continues(&self, call: &Cleared<Use>) -> Result<(), Refusal> {
         match &self.input {
             Some(digest) if *digest != digest_of(call) => Err(foreign()),
             Some(_) | None => Ok(()),
@@ -49,7 +49,7 @@ impl Leg {
 }
 
 /// Digest of the input as it is sent, which is after masking.
-pub(super) fn digest_of(call: &Cleared<ToolCall>) -> String {
+pub(super) fn digest_of(call: &Cleared<Use>) -> String {
     fingerprint(&call.input().canonical())
 }
 

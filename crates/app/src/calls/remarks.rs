@@ -1,6 +1,6 @@
 //! Oddities of a tool or its answer that do not stop a call: the event names them.
 
-use portcullis_core::tool::Tool;
+use portcullis_core::capability::Capability;
 use portcullis_upstream::{CallAnswer, CallError};
 
 portcullis_core::words! {
@@ -19,7 +19,7 @@ portcullis_core::words! {
 impl Remark {
     /// The oddities of a call of `tool` with this answer, whose result fits its output schema or not.
     pub(crate) fn of(
-        tool: &Tool,
+        tool: &Capability,
         answered: Result<&CallAnswer, &CallError>,
         fits: bool,
     ) -> Vec<Self> {

@@ -1,8 +1,8 @@
 //! The request of a call, as a face hands it over.
 
 use portcullis_core::{
-    approval::Status, clock::Timestamp, id::ApprovalId, idempotency::IdempotencyKey,
-    json::Document, refusal::Refusal, tool::ToolId,
+    approval::Status, capability::CapabilityId, clock::Timestamp, id::ApprovalId,
+    idempotency::IdempotencyKey, json::Document, refusal::Refusal,
 };
 
 use super::conversation::Conversation;
@@ -24,7 +24,7 @@ portcullis_core::words! {
 #[derive(Debug)]
 pub struct Invocation {
     /// The tool, or that what was named can be none.
-    pub tool: Result<ToolId, Refusal>,
+    pub tool: Result<CapabilityId, Refusal>,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,
     /// The idempotency key, if there is one, or what is wrong with it.

@@ -1,14 +1,14 @@
 //! Attributes of a call's trace about its tool, in the terms of OpenTelemetry's conventions for MCP
 //! and generative AI.
 
-use portcullis_core::tool::Tool;
+use portcullis_core::capability::Capability;
 use portcullis_upstream::{CallAnswer, CallError};
 
 use crate::{request::Ctx, telemetry::traces::recording::Attribute};
 
 impl Ctx {
     /// Traces the tool of the call, which is a known one and not text of the caller.
-    pub(crate) fn trace_tool(&self, tool: &Tool) {
+    pub(crate) fn trace_tool(&self, tool: &Capability) {
         if let Some(recording) = self.origin.stages.traced() {
             recording.tell([
                 Attribute::text("gen_ai.operation.name", "execute_tool"),
@@ -19,7 +19,7 @@ impl Ctx {
     }
 
     /// The stage is a call of this tool by its server.
-    pub(crate) fn trace_call(&self, tool: &Tool, network: &'static str) {
+    pub(crate) fn trace_call(&self, tool: &Capability, network: &'static str) {
         if let Some(recording) = self.origin.stages.traced() {
             let name = tool.definition.name.as_str();
             let attributes = vec![

@@ -3,12 +3,12 @@
 
 use portcullis_core::{
     audit::Target,
-    call::{Cleared, Denial, ToolCall},
+    call::{Cleared, Denial, Use},
+    capability::CapabilityId,
     json::Document,
     policy::PolicySet,
     principal::Scope,
     refusal::Refusal,
-    tool::ToolId,
 };
 use portcullis_store::Cost;
 
@@ -76,7 +76,7 @@ impl Calls {
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
     /// unknown id in which DLP finds something: it may be a secret in the wrong place.
-    fn target_of(&self, tool: Option<&ToolId>) -> Target {
+    fn target_of(&self, tool: Option<&CapabilityId>) -> Target {
         let id = tool.map(ToString::to_string);
         let id = id.filter(|id| {
             self.catalogue.tools.load().contains_key(id) || self.screening.is_clean(id)
@@ -129,11 +129,11 @@ impl Calls {
     pub(super) async fn judge(
         &self,
         ctx: &Ctx,
-        call: Result<ToolCall, Denial>,
+        call: Result<Use, Denial>,
         policies: &PolicySet,
         dlp: &Dlp,
         admission: &mut Admission,
-    ) -> Result<Cleared<ToolCall>, HaltedCall> {
+    ) -> Result<Cleared<Use>, HaltedCall> {
         let call = call?;
         let subject = self.screening.subject(&ctx.session.tenant, call.tool());
         self.enter_stage(ctx, Stage::DlpInput);

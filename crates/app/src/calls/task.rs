@@ -10,11 +10,11 @@ use std::sync::Arc;
 use portcullis_core::{
     approval::{Approval, Status},
     call::{TaskCall, TaskOwner},
+    capability::CapabilityId,
     clock::Timestamp,
     id::ApprovalId,
     json::Document,
     refusal::{AskedApproval, Executed, Refusal, Unavailable},
-    tool::ToolId,
 };
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ const TRIES: u32 = 5;
 pub struct Task {
     id: String,
     call: TaskCall,
-    tool: ToolId,
+    tool: CapabilityId,
 }
 
 impl Task {
@@ -46,7 +46,7 @@ impl Task {
 
     /// The tool that is called.
     #[must_use]
-    pub const fn tool(&self) -> &ToolId {
+    pub const fn tool(&self) -> &CapabilityId {
         &self.tool
     }
 
@@ -99,7 +99,7 @@ impl Calls {
         &self,
         ctx: &Ctx,
         approval: ApprovalId,
-        tool: ToolId,
+        tool: CapabilityId,
         input: Value,
         bytes: u64,
     ) -> Result<Option<Task>, Refusal> {

@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit,
+    capability::Capability,
     clock::Timestamp,
     id::{OrgId, ProviderId},
     refusal::{Refusal, Remedy},
-    tool::Tool,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 use portcullis_upstream::{CallError, CallErrorKind, Credential, Server};
@@ -16,7 +16,7 @@ use portcullis_upstream::{CallError, CallErrorKind, Credential, Server};
 use super::{auth::Auth, freshness::Freshness, provider::Provider};
 
 /// The tools that a connection lists, by id.
-pub(crate) type ToolMap = BTreeMap<String, Arc<Tool>>;
+pub(crate) type CapabilityMap = BTreeMap<String, Arc<Capability>>;
 
 /// Holds a list of tools, so that its address stays its own.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ pub(crate) struct OwnRoute {
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) record: ProviderRecord,
-    pub(crate) tools: Arc<ToolMap>,
+    pub(crate) tools: Arc<CapabilityMap>,
     pub(crate) credential: Fitness,
 }
 
@@ -117,7 +117,7 @@ impl Connection {
     }
 
     /// All tools that it lists.
-    pub(crate) fn tools(&self) -> Vec<Arc<Tool>> {
+    pub(crate) fn tools(&self) -> Vec<Arc<Capability>> {
         match &self.way {
             Route::Declared => self.provider.state().tools.clone().unwrap_or_default(),
             Route::Own(own) => own.live.load().tools.values().cloned().collect(),
@@ -173,7 +173,7 @@ impl Connection {
 
 impl OwnRoute {
     /// The tool of this id, if it is listed.
-    pub(crate) fn tool(&self, id: &str) -> Option<Arc<Tool>> {
+    pub(crate) fn tool(&self, id: &str) -> Option<Arc<Capability>> {
         self.live.load().tools.get(id).cloned()
     }
 

@@ -7,10 +7,10 @@ use std::{
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
+    capability::{Capability, Definition, ProviderSlug},
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Unavailable},
-    tool::{ProviderSlug, Tool, ToolDefinition},
 };
 use portcullis_store::ProviderStatus;
 use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Endpoint, Server};
@@ -89,7 +89,7 @@ impl Declared {
 pub(crate) struct State {
     pub(crate) status: ProviderStatus,
     /// `None` until the provider told them for the first time.
-    pub(crate) tools: Option<Vec<Arc<Tool>>>,
+    pub(crate) tools: Option<Vec<Arc<Capability>>>,
     pub(crate) last_error: Option<String>,
     /// When the log told of this error.
     told_at: Option<Timestamp>,
@@ -159,9 +159,9 @@ impl Provider {
     }
 
     /// `true` if it is connected and known to have exactly these tools.
-    pub(crate) fn has(&self, definitions: &[ToolDefinition]) -> bool {
+    pub(crate) fn has(&self, definitions: &[Definition]) -> bool {
         let state = self.state.load();
-        let same = |(tool, definition): (&Arc<Tool>, &ToolDefinition)| {
+        let same = |(tool, definition): (&Arc<Capability>, &Definition)| {
             tool.definition.name == definition.name && tool.version == definition.version()
         };
         state.status == ProviderStatus::Connected
@@ -171,7 +171,7 @@ impl Provider {
     }
 
     /// The provider told its tools.
-    pub(crate) fn connected(&self, tools: Vec<Arc<Tool>>, now: Timestamp) {
+    pub(crate) fn connected(&self, tools: Vec<Arc<Capability>>, now: Timestamp) {
         counters::provider(self.declared.slug.as_str(), ProviderStatus::Connected);
         self.state.store(Arc::new(State {
             status: ProviderStatus::Connected,
@@ -187,15 +187,15 @@ impl Provider {
     /// that is more than is remembered of it, what none in use (`listed`) lists is forgotten.
     pub(crate) fn learned(
         &self,
-        tools: &[Arc<Tool>],
+        tools: &[Arc<Capability>],
         listed: impl Fn() -> BTreeSet<String>,
     ) -> bool {
         let mut news = false;
         self.state.rcu(|state| {
             let known = state.tools.iter().flatten();
-            let mut all: BTreeMap<&str, &Arc<Tool>> =
+            let mut all: BTreeMap<&str, &Arc<Capability>> =
                 known.map(|tool| (tool.id.as_str(), tool)).collect();
-            let unknown = |tool: &&Arc<Tool>| {
+            let unknown = |tool: &&Arc<Capability>| {
                 all.get(tool.id.as_str()).is_none_or(|known| known.version != tool.version)
             };
             news = state.tools.is_none() || tools.iter().any(|tool| unknown(&tool));

@@ -42,7 +42,7 @@ use super::{access::Access, login::Logins};
 use crate::{
     audit::Audit,
     base::Base,
-    catalogue::ToolCatalogue,
+    catalogue::Capabilities,
     policies::{Policies, limits::Quotas},
     providers::Providers,
     request::{Origin, screening::Screening},
@@ -88,7 +88,7 @@ pub struct Authorization {
     screening: Arc<Screening>,
     audit: Arc<Audit>,
     quotas: Arc<Quotas>,
-    catalogue: Arc<ToolCatalogue>,
+    catalogue: Arc<Capabilities>,
     providers: Arc<Providers>,
     access: Arc<Access>,
     logins: Arc<Logins>,

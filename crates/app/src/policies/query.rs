@@ -6,10 +6,10 @@ use std::{
 };
 
 use portcullis_core::{
+    capability::{Capability, CapabilityId},
     id::{OrgId, PrincipalId},
     policy::{Effect, Misnamed, OrgView, PolicyError, PolicyRecord, PolicySet, Somebody},
     refusal::Refusal,
-    tool::{Tool, ToolId},
 };
 
 use super::{Policies, Reload};
@@ -22,7 +22,7 @@ pub struct PolicyQuery {
     pub statuses: Vec<String>,
     pub effect: Option<String>,
     /// Only those that can apply to this tool.
-    pub tool: Option<ToolId>,
+    pub tool: Option<CapabilityId>,
     /// Only those that can apply to this principal.
     pub principal: Option<Somebody>,
     pub tag: Option<String>,
@@ -59,7 +59,12 @@ fn mentions(record: &PolicyRecord, text: &str) -> bool {
 }
 
 /// True if the record is asked for; the index is asked last.
-fn wants(set: &PolicySet, query: &PolicyQuery, record: &PolicyRecord, tool: Option<&Tool>) -> bool {
+fn wants(
+    set: &PolicySet,
+    query: &PolicyQuery,
+    record: &PolicyRecord,
+    tool: Option<&Capability>,
+) -> bool {
     let status = record.status.as_str();
     let effect = match record.effect {
         Effect::Permit => "permit",
@@ -203,7 +208,7 @@ impl Policies {
     pub fn policy_stats(&self, ctx: &Ctx, set: &PolicySet, id: &str) -> PolicyStats {
         let org = ctx.caller().org_id;
         let tools = self.catalogue.tools.load();
-        let is_open = |tool: &Tool| {
+        let is_open = |tool: &Capability| {
             let provider = self.catalogue.providers.get(tool.id.provider());
             provider.is_some_and(|provider| provider.is_open_to(org))
         };

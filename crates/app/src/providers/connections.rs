@@ -12,17 +12,17 @@ use std::{
 
 use moka::sync::Cache;
 use portcullis_core::{
+    capability::ProviderSlug,
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     refusal::Refusal,
-    tool::ProviderSlug,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, ProviderStatus};
 
 use super::{
     Providers,
+    capability_lists::ToolLists,
     credentials::{CredentialPlace, Marked as _},
-    tool_lists::ToolLists,
 };
 use crate::{
     base::caches::{Lifetime, NodeCache},
@@ -43,13 +43,13 @@ const CONNECTION_BYTES: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Connections {
     known: Cache<ProviderId, Arc<Connection>>,
-    pub(crate) tool_lists: ToolLists,
+    pub(crate) capability_lists: ToolLists,
 }
 
 impl Connections {
     pub(crate) fn new() -> Self {
         let known = NodeCache::Connections.make(Lifetime::Unused(IDLE), |_, _| CONNECTION_BYTES);
-        Self { known, tool_lists: ToolLists::new() }
+        Self { known, capability_lists: ToolLists::new() }
     }
 
     /// Forgets a connection: the next call has it read anew.

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Cleared, PinState, ToolCall},
+    call::{Cleared, PinState, Use},
     clock::Timestamp,
     refusal::Refusal,
 };
@@ -108,7 +108,7 @@ impl Providers {
     pub(crate) async fn call_again(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         trace: Trace<'_>,
         error: CallError,
     ) -> Result<CallAnswer, CallError> {

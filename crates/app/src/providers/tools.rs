@@ -1,23 +1,23 @@
 //! Tools of the catalogue as a caller can see them, and the pins of their definitions.
 //!
-//! One predicate, [`ToolCatalogue::visible`], serves list, get and invoke: what is not visible does not
+//! One predicate, [`Capabilities::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
 
 mod listed;
 mod offered;
 pub(crate) mod pins;
 
-pub use self::offered::{ListedNames, ListedPage, NamedTool, OfferedTool, OfferedTools, PageQuery};
+pub use self::offered::{ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery};
 pub use self::pins::LeftOutTool;
 
 use std::sync::Arc;
 
 use portcullis_core::{
+    capability::{Capability, CapabilityId, Definition},
     clock::Timestamp,
     id::{OrgId, ProviderId},
     policy::Access,
     refusal::Refusal,
-    tool::{Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::ProviderStatus;
 use portcullis_upstream::CallError;
@@ -28,7 +28,7 @@ use self::{offered::Offers, pins::quarantined::Pins};
 use crate::{
     audit::Audit,
     base::Base,
-    catalogue::{ToolCatalogue, Visible, freshness::Unlisted, provider::Provider},
+    catalogue::{Capabilities, Visible, freshness::Unlisted, provider::Provider},
     policies::Policies,
     request::{Ctx, screening::Screening},
 };
@@ -36,7 +36,7 @@ use crate::{
 /// A tool as it is shown.
 #[derive(Debug, Clone)]
 pub struct ToolView {
-    pub tool: Arc<Tool>,
+    pub tool: Arc<Capability>,
     /// The connection it would be called through.
     pub provider_id: ProviderId,
     /// Decision of the policies before input is known.
@@ -72,7 +72,7 @@ pub struct ToolQuery {
 }
 
 impl ToolQuery {
-    fn wants(&self, tool: &Tool) -> bool {
+    fn wants(&self, tool: &Capability) -> bool {
         let provider = tool.id.provider();
         (self.providers.is_empty() || self.providers.iter().any(|slug| slug == provider))
             && self.after.as_deref().is_none_or(|after| tool.id.as_str() > after)
@@ -81,11 +81,11 @@ impl ToolQuery {
 }
 
 /// The id in `text`. What is malformed names no tool, so it is not found.
-pub fn tool_named(text: &str) -> Result<ToolId, Refusal> {
+pub fn capability_named(text: &str) -> Result<CapabilityId, Refusal> {
     text.parse().map_err(|_| Refusal::not_found("mcp", text))
 }
 
-fn mentions(tool: &Tool, text: &str) -> bool {
+fn mentions(tool: &Capability, text: &str) -> bool {
     let text = text.to_lowercase();
     let definition = &tool.definition;
     let places =
@@ -100,7 +100,7 @@ pub struct Tools {
     screening: Arc<Screening>,
     audit: Arc<Audit>,
     policies: Arc<Policies>,
-    catalogue: Arc<ToolCatalogue>,
+    catalogue: Arc<Capabilities>,
     pub(crate) pins: Pins,
     offers: Offers,
 }
@@ -169,7 +169,7 @@ impl Tools {
     }
 
     /// One tool, if the caller may see it.
-    pub fn tool(&self, ctx: &Ctx, id: &ToolId) -> Result<ToolView, Refusal> {
+    pub fn tool(&self, ctx: &Ctx, id: &CapabilityId) -> Result<ToolView, Refusal> {
         let visible = self.catalogue.visible(&ctx.session.connections, id)?;
         let access = self.policies.current_of(ctx.caller().org_id);
         let access = access.access(&ctx.session.principal, &visible.tool);
@@ -248,8 +248,8 @@ impl Tools {
         &self,
         provider: &Arc<Provider>,
         org: Option<OrgId>,
-        definitions: Vec<ToolDefinition>,
-    ) -> Vec<Arc<Tool>> {
+        definitions: Vec<Definition>,
+    ) -> Vec<Arc<Capability>> {
         let seen = self.first_seen(provider, org, &definitions).await;
         let slug = provider.declared.slug.clone();
         // A thousand schemas take a while: not on a thread that serves requests.
@@ -265,13 +265,13 @@ impl Tools {
         &self,
         provider: &Arc<Provider>,
         org: Option<OrgId>,
-        definitions: &[ToolDefinition],
+        definitions: &[Definition],
     ) -> Vec<Timestamp> {
         let now = self.base.clock.now();
         let slug = &provider.declared.slug;
-        let versions: Vec<(ToolId, String)> = definitions
+        let versions: Vec<(CapabilityId, String)> = definitions
             .iter()
-            .map(|definition| (ToolId::new(slug, &definition.name), definition.version()))
+            .map(|definition| (CapabilityId::new(slug, &definition.name), definition.version()))
             .collect();
         let most = u32::try_from(provider.declared.max_pins).unwrap_or(u32::MAX);
         match self.base.store.tool_seen(org, &versions, most, now).await {

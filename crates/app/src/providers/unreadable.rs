@@ -74,9 +74,9 @@ impl Providers {
                 pin.accepted.as_ref().is_some_and(|it| it.version == PinVersion::UNREADABLE)
             };
             for pin in page.iter().filter(unreadable) {
-                let row = format!("tool_id {}", pin.tool);
+                let row = format!("capability_id {}", pin.tool);
                 let why = "what was accepted of the tool cannot be read".to_owned();
-                self.base.store.left_out(UnreadableRow { table: "tool_pins", row, why });
+                self.base.store.left_out(UnreadableRow { table: "capability_pins", row, why });
             }
             let Some(last) = page.into_iter().next_back() else { return Ok(()) };
             after = Some(last);

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Credential, Event, EventType, Target},
+    capability::ProviderSlug,
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     principal::Scope,
     refusal::Refusal,
-    tool::ProviderSlug,
 };
 use portcullis_store::{
     Account, Grant, NewProvider, OwnerFilter, ProviderOwner, ProviderPage, ProviderRecord,

@@ -2,7 +2,7 @@
 //! Swapped whole when its settings change; a call keeps the one it began with.
 
 use portcullis_core::{
-    call::{Answer, Denial, Payload, ScanAttempt, Scanned, ToolCall},
+    call::{Answer, Denial, Payload, ScanAttempt, Scanned, Use},
     dlp::{Direction, Engine, Reported, Subject, Text, Unscannable},
 };
 use portcullis_lanes::{goes_on, offload};
@@ -55,11 +55,11 @@ impl Dlp {
     /// Scans a call, whose admission is given back while the external detector is asked.
     pub(crate) async fn scan_call(
         &self,
-        call: ToolCall,
+        call: Use,
         subject: &Subject,
         admission: &mut Admission,
-    ) -> Result<Scanned<ToolCall>, HaltedCall> {
-        let scan = |call: ToolCall| call.scan_at(&self.engine, subject, goes_on);
+    ) -> Result<Scanned<Use>, HaltedCall> {
+        let scan = |call: Use| call.scan_at(&self.engine, subject, goes_on);
         let mut scanned = scan_or_offload(call, scan).await?;
         if let Some(question) = self.question(&scanned, Direction::Input)? {
             let reported =

@@ -10,9 +10,9 @@ use std::sync::{
 use arc_swap::ArcSwap;
 use aws_lc_rs::hmac;
 use portcullis_core::{
+    capability::Capability,
     dlp::{Action, Direction, Findings, FingerprintKey, Mask, Subject, Unscannable},
     id::OrgId,
-    tool::Tool,
 };
 use serde_json::Value;
 
@@ -81,7 +81,7 @@ impl Screening {
     }
 
     /// Subject of a scan: equal values have equal fingerprints within an org and nowhere else.
-    pub(crate) fn subject(&self, tenant: &Tenant, tool: &Tool) -> Subject {
+    pub(crate) fn subject(&self, tenant: &Tenant, tool: &Capability) -> Subject {
         let key = tenant.fingerprints.get_or_init(|| self.fingerprints_of(tenant.org));
         Subject::of(key.clone()).calling(tool.id.as_str())
     }

@@ -5,10 +5,10 @@ use std::{collections::BTreeSet, sync::Arc};
 use portcullis_core::{
     audit::RecordedDecision,
     call::PinState,
+    capability::Capability,
     clock::Timestamp,
     json::Document,
     policy::{Agent, Explain, Identity, PolicySet, Principal},
-    tool::Tool,
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -114,7 +114,12 @@ fn judge(
 }
 
 /// A call as it is judged.
-pub(super) fn case(ask: &Ask, principal: Arc<Principal>, tool: Arc<Tool>, now: Timestamp) -> Case {
+pub(super) fn case(
+    ask: &Ask,
+    principal: Arc<Principal>,
+    tool: Arc<Capability>,
+    now: Timestamp,
+) -> Case {
     let body = json!({ "input": ask.input }).to_string();
     let known = principal.identity();
     let principal = match ask.mfa {

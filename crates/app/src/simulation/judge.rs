@@ -7,8 +7,9 @@ use portcullis_core::{
     audit::{Capture, RecordedDecision},
     call::{
         Answer, Asker, CallResult, Cleared, Decider, Denial, Grounds, Payload, PinState, Premise,
-        Ruling, Scanned, Simulated, ToolCall,
+        Ruling, Scanned, Simulated, Use,
     },
+    capability::Capability,
     clock::Timestamp,
     dlp::{Direction, Engine, Findings, FingerprintKey, Subject},
     json::Document,
@@ -17,7 +18,6 @@ use portcullis_core::{
         PolicySet, Principal, Question, Shadow,
     },
     refusal::Violation,
-    tool::Tool,
 };
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -28,7 +28,7 @@ use crate::request::dlp::Dlp;
 /// One call with everything looked up.
 pub(crate) struct Case {
     pub(crate) principal: Arc<Principal>,
-    pub(crate) tool: Arc<Tool>,
+    pub(crate) tool: Arc<Capability>,
     pub(crate) pin: PinState,
     pub(crate) input: Document,
     pub(crate) phase: Phase,
@@ -60,7 +60,7 @@ pub(crate) struct Judged {
 
 /// A call with the findings of DLP, which are the same for every set that is asked.
 pub(crate) struct PreparedCase {
-    call: Result<ToolCall, Denial>,
+    call: Result<Use, Denial>,
     input: Result<Findings, Denial>,
     output: Result<Findings, Denial>,
 }
@@ -85,7 +85,7 @@ impl Simulator<'_> {
     pub(crate) fn prepare(&self, case: &Case) -> PreparedCase {
         let tool = Arc::clone(&case.tool);
         let input = case.input.clone();
-        let call = ToolCall::new(self.engine, tool, case.pin, input, case.bytes);
+        let call = Use::new(self.engine, tool, case.pin, input, case.bytes);
         let subject = Subject::of(self.key.clone()).calling(case.tool.id.as_str());
         let input = match (&case.dlp, &call, case.phase) {
             (Some(given), _, _) => Ok(self.engine.supposed(given)),
@@ -155,7 +155,7 @@ impl Simulator<'_> {
         decider: &dyn Decider,
         case: &Case,
         prepared: &PreparedCase,
-    ) -> Result<Cleared<ToolCall, Simulated>, Denial> {
+    ) -> Result<Cleared<Use, Simulated>, Denial> {
         let call = prepared.call.clone()?;
         let scanned = call.supposing(prepared.input.clone()?);
         scanned.decide(decider, self.engine, case.asker())?.fulfil(self.engine)

@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
 use portcullis_core::{
+    capability::{Capability, CapabilityId, Definition, ProviderSlug},
     clock::Timestamp,
     dlp::Engine,
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
     refusal::Refusal,
-    tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::EventRecord;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ use crate::{
 /// Tools to check policies against, and what judges calls of them.
 #[derive(Debug)]
 pub struct Workbench {
-    tools: BTreeMap<String, Arc<Tool>>,
+    tools: BTreeMap<String, Arc<Capability>>,
     catalogue: Catalogue,
     dlp: Engine,
     now: Timestamp,
@@ -48,7 +48,7 @@ impl Workbench {
     /// their tools.
     pub async fn connected(
         providers: &[Declared],
-        remembered: &BTreeMap<ProviderSlug, Vec<ToolDefinition>>,
+        remembered: &BTreeMap<ProviderSlug, Vec<Definition>>,
         dlp: Engine,
         now: Timestamp,
         patience: Duration,
@@ -72,7 +72,7 @@ impl Workbench {
             });
             let tools = told.map(|definitions| {
                 let tools = definitions.into_iter();
-                tools.filter_map(|it| Tool::new(&slug, it, now).ok()).map(Arc::new).collect()
+                tools.filter_map(|it| Capability::new(&slug, it, now).ok()).map(Arc::new).collect()
             });
             known.push((slug, tools));
         }
@@ -95,7 +95,7 @@ impl Workbench {
             what: "the tools".to_owned(),
             why: "have to be a list, or an answer of `GET /v1/mcps?view=full`".to_owned(),
         })?;
-        let mut known: BTreeMap<ProviderSlug, Option<Vec<Arc<Tool>>>> =
+        let mut known: BTreeMap<ProviderSlug, Option<Vec<Arc<Capability>>>> =
             slugs.into_iter().map(|slug| (slug, None)).collect();
         for (at, item) in items.iter().enumerate() {
             let (slug, tool) =
@@ -105,7 +105,11 @@ impl Workbench {
         Ok(Self::of(known.into_iter().collect(), dlp, now))
     }
 
-    fn of(known: Vec<(ProviderSlug, Option<Vec<Arc<Tool>>>)>, dlp: Engine, now: Timestamp) -> Self {
+    fn of(
+        known: Vec<(ProviderSlug, Option<Vec<Arc<Capability>>>)>,
+        dlp: Engine,
+        now: Timestamp,
+    ) -> Self {
         let tools = known.iter().filter_map(|(_, tools)| tools.as_ref()).flatten();
         let tools = tools.map(|tool| (tool.id.to_string(), Arc::clone(tool))).collect();
         Self { tools, catalogue: Catalogue::new(known), dlp, now }
@@ -119,7 +123,7 @@ impl Workbench {
     }
 
     /// The tools, by id.
-    pub fn tools(&self) -> impl Iterator<Item = &Tool> {
+    pub fn tools(&self) -> impl Iterator<Item = &Capability> {
         self.tools.values().map(|tool| &**tool)
     }
 
@@ -181,10 +185,7 @@ impl Workbench {
 const ASKED_AT_ONCE: usize = 4;
 
 /// The tools that a provider tells, or why it does not.
-async fn list_tools(
-    provider: &Declared,
-    patience: Duration,
-) -> Result<Vec<ToolDefinition>, String> {
+async fn list_tools(provider: &Declared, patience: Duration) -> Result<Vec<Definition>, String> {
     match tokio::time::timeout(patience, provider.server.list_tools()).await {
         Ok(Ok(list)) => Ok(list.tools),
         Ok(Err(error)) => Err(error.kind.to_string()),
@@ -195,12 +196,12 @@ async fn list_tools(
     }
 }
 
-fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Tool), String> {
+fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Capability), String> {
     let text = |name: &str| item.get(name).and_then(Value::as_str).map(str::to_owned);
     let id = text("id").ok_or("has no `id`")?;
-    let id: ToolId = id.parse().map_err(|_| format!("`{id}` is no tool id"))?;
+    let id: CapabilityId = id.parse().map_err(|_| format!("`{id}` is no tool id"))?;
     let slug: ProviderSlug = id.provider().parse().map_err(|_| "has no provider".to_owned())?;
-    let definition = ToolDefinition {
+    let definition = Definition {
         name: id.name().parse().map_err(|_| "has no name".to_owned())?,
         title: text("title"),
         description: text("description"),
@@ -208,6 +209,7 @@ fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Tool), String>
         output_schema: item.get("output_schema").filter(|schema| !schema.is_null()).cloned(),
         annotations: item.get("annotations").cloned().unwrap_or_else(|| json!({})),
     };
-    let tool = Tool::new(&slug, definition, now).map_err(|error| format!("`{id}`: {error}"))?;
+    let tool =
+        Capability::new(&slug, definition, now).map_err(|error| format!("`{id}`: {error}"))?;
     Ok((slug, tool))
 }

@@ -15,9 +15,10 @@ use aws_lc_rs::rand;
 use portcullis_app::{
     AccessParts, Answered, App, Auth, Ctx, Declared, Dlp, Fallback, Invocation, LastGood, Misfits,
     Origin, Overrides, Owners, Parts, Pinning, PolicyFolder, PolicySource, PresentedToken, Purpose,
-    Stages, Trust, View, tool_named,
+    Stages, Trust, View, capability_named,
 };
 use portcullis_core::{
+    capability::ProviderSlug,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
     id::{GrantId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId, TokenId},
@@ -28,7 +29,6 @@ use portcullis_core::{
     random::Random,
     refusal::Refusal,
     token::{Token, TokenKind},
-    tool::ProviderSlug,
     trust::TrustRules,
 };
 use portcullis_store::{
@@ -241,7 +241,7 @@ impl Node {
         let asked = self.app.access.authenticate(token, Purpose::Access, &origin).await;
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
-            tool: tool_named(tool),
+            tool: capability_named(tool),
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((Document::of(&json!({})), 2)),

@@ -5,7 +5,7 @@ use std::{borrow::Cow, marker::PhantomData};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Cleared, Decider, Payload, Permitted, ScanAttempt, Scanned, Simulated, ToolCall,
+    Cleared, Decider, Payload, Permitted, ScanAttempt, Scanned, Simulated, Use,
     blobs::{self, Sealed},
     denial::{Denial, Grounds},
     facts,
@@ -14,16 +14,16 @@ use super::{
 };
 use crate::{
     audit::Capture,
+    capability::Capability,
     dlp::{Action, Direction, Engine, Findings, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     policy::{Obligation, Phase, Question},
-    tool::Tool,
 };
 
 /// Facts of a call on which the judgement of its answer depends.
 #[derive(Debug, Clone, Copy)]
 pub struct Premise<'a> {
-    pub tool: &'a Tool,
+    pub tool: &'a Capability,
     pub input: Node<'a>,
     /// Findings of DLP in the arguments.
     pub findings: &'a Findings,
@@ -35,8 +35,8 @@ pub struct Premise<'a> {
     pub capture: Option<Capture>,
 }
 
-impl<'a, Mode> From<&'a Cleared<ToolCall, Mode>> for Premise<'a> {
-    fn from(call: &'a Cleared<ToolCall, Mode>) -> Self {
+impl<'a, Mode> From<&'a Cleared<Use, Mode>> for Premise<'a> {
+    fn from(call: &'a Cleared<Use, Mode>) -> Self {
         Self {
             tool: call.tool(),
             input: call.input(),
@@ -240,7 +240,7 @@ impl Scanned<Answer> {
     /// Asks the response policies, on the same snapshot that permitted the call.
     pub fn decide(
         self,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         decider: &dyn Decider,
         engine: &Engine,
         asker: Asker<'_>,
@@ -265,7 +265,11 @@ impl Scanned<Answer, Simulated> {
 impl<Mode> Permitted<Answer, Mode> {
     /// Fulfils what policy and the DLP defaults ask for: withholds the answer of this tool, or masks
     /// it. Masked structured content fits the schema that the tool declares for it, where it can.
-    pub fn fulfil(self, engine: &Engine, tool: &Tool) -> Result<Cleared<Answer, Mode>, Denial> {
+    pub fn fulfil(
+        self,
+        engine: &Engine,
+        tool: &Capability,
+    ) -> Result<Cleared<Answer, Mode>, Denial> {
         let Self { inner: mut answer, findings, obligations, mut ruling, mode } = self;
         let chosen = |finding: &_| action(engine, finding, Direction::Output, &obligations);
         ruling.note(&findings, Direction::Output, chosen);

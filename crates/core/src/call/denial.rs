@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     audit::{DlpResult, Governance, RecordedDecision},
+    capability::CapabilityId,
     dlp::{Direction, Unscannable},
     policy::{Cause, Decision, TOKEN_SCOPES, TOOL_PINNING, Verdict},
     principal::Scope,
     refusal::{AskedApproval, Refusal, Violation, lacks},
-    tool::ToolId,
 };
 
 /// Reason that a quarantined tool is not called.
@@ -39,7 +39,7 @@ pub enum Grounds {
     /// The tool's definition changed and waits for review.
     Quarantine,
     /// The input breaks the schema of the tool. No policy is asked, so nothing is decided.
-    Schema { tool: ToolId, violations: Vec<Violation> },
+    Schema { tool: CapabilityId, violations: Vec<Violation> },
     /// A policy forbids, none permits, or one could not be evaluated.
     Policy(Cause),
     /// DLP blocks, or could not scan.
@@ -63,7 +63,7 @@ impl Denial {
         Self::outright(Grounds::Quarantine, CHANGED.to_owned())
     }
 
-    pub(super) fn unfit(tool: ToolId, violations: Vec<Violation>) -> Self {
+    pub(super) fn unfit(tool: CapabilityId, violations: Vec<Violation>) -> Self {
         let grounds = Grounds::Schema { tool, violations };
         Self::outright(grounds, "the input does not match the tool's schema".to_owned())
     }

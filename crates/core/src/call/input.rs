@@ -14,12 +14,12 @@ use super::{
     ruling::{Asker, Ruling, action, block_reason, masked},
 };
 use crate::{
+    capability::Capability,
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     mcp::interaction::ClientCapabilities,
     policy::{Obligation, Phase, Question, Rate},
     refusal::Violation,
-    tool::Tool,
 };
 
 /// State of a tool's definition among the accepted ones.
@@ -32,8 +32,8 @@ pub enum PinState {
 
 /// A call of a tool with input that fits the tool's schema.
 #[derive(Debug, Clone)]
-pub struct ToolCall {
-    tool: Arc<Tool>,
+pub struct Use {
+    tool: Arc<Capability>,
     /// The input, or an object of it and of answers to questions of the tool.
     pub(super) payload: Document,
     /// The payload holds answers.
@@ -53,12 +53,12 @@ pub struct Round {
 const INPUT: &str = "input";
 const RESPONSES: &str = "responses";
 
-impl ToolCall {
+impl Use {
     /// Denies a tool in quarantine, and input that breaks the tool's schema. `bytes` is the size of
     /// the request body.
     pub fn new(
         engine: &Engine,
-        tool: Arc<Tool>,
+        tool: Arc<Capability>,
         pin: PinState,
         input: Document,
         bytes: u64,
@@ -143,18 +143,18 @@ impl ToolCall {
 
     /// The tool that is called.
     #[must_use]
-    pub const fn tool(&self) -> &Arc<Tool> {
+    pub const fn tool(&self) -> &Arc<Capability> {
         &self.tool
     }
 }
 
-impl Payload for ToolCall {
+impl Payload for Use {
     fn payload(&self) -> Node<'_> {
         self.payload.root()
     }
 }
 
-impl<Mode> Scanned<ToolCall, Mode> {
+impl<Mode> Scanned<Use, Mode> {
     /// Paths of the findings in the input.
     fn pointers(&self) -> Vec<&str> {
         let all = pointers(&self.findings);
@@ -170,7 +170,7 @@ impl<Mode> Scanned<ToolCall, Mode> {
         decider: &dyn Decider,
         engine: &Engine,
         asker: Asker<'_>,
-    ) -> Result<Permitted<ToolCall, Mode>, Denial> {
+    ) -> Result<Permitted<Use, Mode>, Denial> {
         let places = self.pointers();
         let Self { inner, findings, .. } = &self;
         let detectors = findings.detectors();
@@ -215,14 +215,14 @@ fn rates(obligations: &[Obligation]) -> impl Iterator<Item = (&str, Rate)> {
     })
 }
 
-impl<Mode> Permitted<ToolCall, Mode> {
+impl<Mode> Permitted<Use, Mode> {
     /// The rates that one is to be taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
         rates(&self.obligations)
     }
 
     /// Blocks, or masks the input and checks that it still fits the tool's schema.
-    fn masked(self, engine: &Engine) -> Result<Cleared<ToolCall, Mode>, Denial> {
+    fn masked(self, engine: &Engine) -> Result<Cleared<Use, Mode>, Denial> {
         let Self { inner, findings, obligations, mut ruling, mode } = self;
         let mut call = inner;
         let chosen = |finding: &_| action(engine, finding, Direction::Input, &obligations);
@@ -254,14 +254,10 @@ impl<Mode> Permitted<ToolCall, Mode> {
     }
 }
 
-impl Permitted<ToolCall, Actual> {
+impl Permitted<Use, Actual> {
     /// Fulfils the obligations of policy and the DLP defaults: takes from rates, then blocks, or
     /// masks the input. What was taken for a call that is refused is given back.
-    pub fn fulfil(
-        self,
-        engine: &Engine,
-        limiter: &dyn Limiter,
-    ) -> Result<Cleared<ToolCall>, Denial> {
+    pub fn fulfil(self, engine: &Engine, limiter: &dyn Limiter) -> Result<Cleared<Use>, Denial> {
         let taken = Taken::all(&self.obligations, limiter, &self.ruling)?;
         let cleared = self.masked(engine)?;
         taken.keep();
@@ -269,10 +265,10 @@ impl Permitted<ToolCall, Actual> {
     }
 }
 
-impl Permitted<ToolCall, Simulated> {
+impl Permitted<Use, Simulated> {
     /// Fulfils the obligations as for an actual call, except that rates are shown and not taken
     /// from.
-    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<ToolCall, Simulated>, Denial> {
+    pub fn fulfil(self, engine: &Engine) -> Result<Cleared<Use, Simulated>, Denial> {
         self.masked(engine)
     }
 }
@@ -325,10 +321,10 @@ fn no_longer_fits(
     Denial::ruled(Grounds::Masking, ruling, reason).because_of_dlp(Direction::Input)
 }
 
-impl<Mode> Cleared<ToolCall, Mode> {
+impl<Mode> Cleared<Use, Mode> {
     /// The tool to call.
     #[must_use]
-    pub const fn tool(&self) -> &Arc<Tool> {
+    pub const fn tool(&self) -> &Arc<Capability> {
         &self.inner.tool
     }
 

@@ -224,12 +224,12 @@ mod tests {
 
     use super::*;
     use crate::{
+        capability::{Capability, Definition, ProviderSlug},
         clock::Timestamp,
         id::PrincipalKind,
         json::canonical,
         policy::{Catalogue, Identity, PolicyFile, Principal},
         testing::node,
-        tool::{ProviderSlug, Tool, ToolDefinition},
     };
 
     const READING: &str = r#"
@@ -243,21 +243,21 @@ mod tests {
         @id("out") @phase("response") @reason("x") forbid (principal, action, resource)
         when { context has output && context.output has state && context.output.state == "odd" };"#;
 
-    fn bank() -> Arc<Tool> {
+    fn bank() -> Arc<Capability> {
         let text = json!({ "type": "string" });
         let to = json!({ "type": "object", "properties": { "name": text, "iban": text } });
         let input =
             json!({ "amount": { "type": "integer" }, "note": text, "secret": text, "to": to });
-        let definition = ToolDefinition {
+        let definition = Definition {
             output_schema: Some(json!({ "type": "object", "properties": { "state": text } })),
             annotations: json!({}),
-            ..ToolDefinition::new(
+            ..Definition::new(
                 "pay".parse().unwrap(),
                 json!({ "type": "object", "properties": input }),
             )
         };
         let bank: ProviderSlug = "bank".parse().unwrap();
-        Arc::new(Tool::new(&bank, definition, Timestamp::default()).unwrap())
+        Arc::new(Capability::new(&bank, definition, Timestamp::default()).unwrap())
     }
 
     fn stored_inputs(policies: &str, phase: Phase, value: &Value, found: &[&str]) -> Value {

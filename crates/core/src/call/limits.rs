@@ -79,14 +79,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        call::{Asker, PinState, ToolCall},
+        call::{Asker, PinState, Use},
+        capability::{Capability, Definition},
         clock::Timestamp,
         dlp::{Engine, FingerprintKey, Settings, Subject},
         id::OrgId,
         json::Document,
         policy::{Catalogue, PolicyFile, PolicySet, Principal},
         principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
-        tool::{Tool, ToolDefinition},
     };
 
     const POLICIES: &str = r#"
@@ -137,13 +137,13 @@ mod tests {
     /// Runs a call of a tool that takes an address, as far as its obligations.
     fn run(to: &str, limiter: &Counted) -> Result<(), Denial> {
         let slug = "mail".parse().unwrap();
-        let definition = ToolDefinition::new(
+        let definition = Definition::new(
             "send".parse().unwrap(),
             json!({
                 "type": "object", "properties": { "to": { "type": "string", "pattern": "^[a-z@.]+$" } },
             }),
         );
-        let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
+        let tool = Arc::new(Capability::new(&slug, definition, Timestamp::default()).unwrap());
         let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
         let file = PolicyFile { path: "p.cedar".to_owned(), text: POLICIES.to_owned() };
         let set = PolicySet::load(vec![file], &catalogue, &["email"], Timestamp::default());
@@ -153,7 +153,7 @@ mod tests {
         let asker =
             Asker { principal: &principal, time: Timestamp::default(), source_ip: None, capture };
         let input = Document::of(&json!({ "to": to }));
-        let call = ToolCall::new(&engine, tool, PinState::Accepted, input, 0).unwrap();
+        let call = Use::new(&engine, tool, PinState::Accepted, input, 0).unwrap();
         let subject = Subject::of(FingerprintKey::new([7; 32]));
         let scanned = call.scan(&engine, &subject).unwrap();
         let permitted = scanned.decide(&set.unwrap(), &engine, asker).unwrap();

@@ -5,12 +5,12 @@ use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    capability::Capability,
     clock::Timestamp,
     id::{OrgId, PrincipalId, ProviderId},
     idempotency::AnswerKey,
     mcp::interaction::ClientCapabilities,
     random::Random,
-    tool::Tool,
 };
 
 /// Purpose for which the key of states is derived.
@@ -32,7 +32,7 @@ pub struct StateOwner<'a> {
     /// The service that acts for it.
     pub via: Option<PrincipalId>,
     /// The tool, whose version counts.
-    pub tool: &'a Tool,
+    pub tool: &'a Capability,
     pub connection: ProviderId,
 }
 
@@ -110,15 +110,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::capability::Definition;
     use crate::random::Sevens;
-    use crate::tool::ToolDefinition;
 
-    fn tool(name: &str, description: &str) -> Tool {
-        let definition = ToolDefinition {
+    fn tool(name: &str, description: &str) -> Capability {
+        let definition = Definition {
             description: Some(description.to_owned()),
-            ..ToolDefinition::new(name.parse().unwrap(), json!({"type": "object"}))
+            ..Definition::new(name.parse().unwrap(), json!({"type": "object"}))
         };
-        Tool::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
+        Capability::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
     }
 
     fn id(kind: &str, last: char) -> String {

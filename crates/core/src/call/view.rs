@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    Cleared, ToolCall,
+    Cleared, Use,
     approval::{RequiredApproval, path, required},
     ruling::action,
 };
@@ -25,7 +25,7 @@ pub struct ShownCall {
     pub findings: Vec<FoundInput>,
 }
 
-impl<Mode> Cleared<ToolCall, Mode> {
+impl<Mode> Cleared<Use, Mode> {
     /// Approvals that policies ask for before the call may be made, in the order of the policies.
     pub fn required_approvals(&self) -> impl Iterator<Item = RequiredApproval<'_>> {
         required(&self.obligations)

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Era, meta};
-use crate::tool::{Tool, ToolDefinition};
+use crate::capability::{Capability, Definition};
 
 /// The text of a tool in a list, in two parts: what follows its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct ListedTool {
 impl ListedTool {
     /// Prepares the text of a tool, which is what was accepted of its definition.
     #[must_use]
-    pub fn new(tool: &Tool) -> Self {
+    pub fn new(tool: &Capability) -> Self {
         let definition = tool.listed_definition();
         let modern = members(tool, definition.output_schema.as_ref());
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
@@ -45,7 +45,7 @@ impl ListedTool {
 
 /// The members that describe a tool, whatever its name.
 #[must_use]
-pub fn described(definition: &ToolDefinition) -> serde_json::Map<String, Value> {
+pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
     let mut members = serde_json::Map::new();
     let mut add = |name: &str, value: Value| {
         if !value.is_null() {
@@ -60,7 +60,7 @@ pub fn described(definition: &ToolDefinition) -> serde_json::Map<String, Value> 
     members
 }
 
-fn members(tool: &Tool, output: Option<&Value>) -> String {
+fn members(tool: &Capability, output: Option<&Value>) -> String {
     let mut members = described(tool.listed_definition());
     if output.is_none() {
         members.remove("outputSchema");
@@ -88,8 +88,8 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
 
-    fn tool(input: Value, output: Option<Value>) -> Tool {
-        let definition = ToolDefinition {
+    fn tool(input: Value, output: Option<Value>) -> Capability {
+        let definition = Definition {
             name: "get.it".parse().unwrap(),
             title: Some("Get \"it\"".to_owned()),
             description: None,
@@ -97,10 +97,10 @@ mod tests {
             output_schema: output,
             annotations: json!({"readOnlyHint": true}),
         };
-        Tool::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
+        Capability::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
     }
 
-    fn listed(tool: &Tool, era: Era) -> Value {
+    fn listed(tool: &Capability, era: Era) -> Value {
         let mut text = String::new();
         ListedTool::new(tool).write("a__get_it", era, &mut text);
         serde_json::from_str(&text).unwrap()

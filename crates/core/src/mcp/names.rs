@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::{json, tool::ToolId};
+use crate::{capability::CapabilityId, json};
 
 /// Stands between slug and tool.
 pub const SEPARATOR: &str = "__";
@@ -16,7 +16,7 @@ const DIGITS: usize = 6;
 /// The names of all tools of one provider, in the order of `ids`. Where even the digits are the
 /// same, only the first has a name.
 #[must_use]
-pub fn offered(ids: &[&ToolId]) -> Vec<Option<String>> {
+pub fn offered(ids: &[&CapabilityId]) -> Vec<Option<String>> {
     let plain: Vec<String> = ids.iter().map(|id| plain(id)).collect();
     let mut marked: Vec<bool> = plain.iter().map(|name| name.len() > LONGEST).collect();
     loop {
@@ -42,18 +42,18 @@ pub fn slug_of(name: &str) -> Option<(&str, &str)> {
     name.split_once(SEPARATOR)
 }
 
-fn plain(id: &ToolId) -> String {
+fn plain(id: &CapabilityId) -> String {
     let name = id.name().replace(['.', ':', '/', ' '], "_");
     format!("{}{SEPARATOR}{name}", id.provider())
 }
 
-fn names(ids: &[&ToolId], plain: &[String], marked: &[bool]) -> Vec<String> {
+fn names(ids: &[&CapabilityId], plain: &[String], marked: &[bool]) -> Vec<String> {
     let all = ids.iter().zip(plain).zip(marked);
     all.map(|((id, plain), marked)| if *marked { with_digits(id, plain) } else { plain.clone() })
         .collect()
 }
 
-fn with_digits(id: &ToolId, plain: &str) -> String {
+fn with_digits(id: &CapabilityId, plain: &str) -> String {
     let digest = json::sha256(&[id.as_str().as_bytes()]);
     let digits = digest.strip_prefix("sha256:").and_then(|hex| hex.get(..DIGITS));
     let head = plain.get(..LONGEST - DIGITS - 1).unwrap_or(plain);
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn names_of(ids: &[&str]) -> Vec<Option<String>> {
-        let ids: Vec<ToolId> = ids.iter().map(|id| id.parse().unwrap()).collect();
+        let ids: Vec<CapabilityId> = ids.iter().map(|id| id.parse().unwrap()).collect();
         offered(&ids.iter().collect::<Vec<_>>())
     }
 
@@ -102,7 +102,7 @@ mod tests {
         #[test]
         fn names_fit_model_apis_and_are_distinct(tools in prop::collection::btree_set("[A-Za-z0-9_.:/-]{1,128}( [A-Za-z0-9:/]{1,60})?", 1..20)) {
             let slug = "s".repeat(63);
-            let ids: Vec<ToolId> = tools.iter().map(|it| format!("{slug}:{it}").parse().unwrap()).collect();
+            let ids: Vec<CapabilityId> = tools.iter().map(|it| format!("{slug}:{it}").parse().unwrap()).collect();
 
             let names: Vec<_> = offered(&ids.iter().collect::<Vec<_>>()).into_iter().flatten().collect();
 

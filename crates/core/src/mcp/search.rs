@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::tool::Tool;
+use crate::capability::Capability;
 
 /// The usual parameters: how soon more of the same word counts less, and how much length matters.
 const K1: f32 = 1.2;
@@ -43,7 +43,7 @@ pub struct Hit {
 
 impl Index {
     /// The index of these tools: names, titles, descriptions and names of parameters.
-    pub fn build<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
+    pub fn build<'a>(tools: impl IntoIterator<Item = &'a Capability>) -> Self {
         let mut index = Self::default();
         for (place, tool) in (0..).zip(tools) {
             let mut words = HashMap::new();
@@ -183,18 +183,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{clock::Timestamp, tool::ToolDefinition};
+    use crate::{capability::Definition, clock::Timestamp};
 
-    fn tool(id: &str, description: &str, schema: Value) -> Tool {
+    fn tool(id: &str, description: &str, schema: Value) -> Capability {
         let (slug, name) = id.split_once(':').unwrap();
-        let definition = ToolDefinition {
+        let definition = Definition {
             description: Some(description.to_owned()),
-            ..ToolDefinition::new(name.parse().unwrap(), schema)
+            ..Definition::new(name.parse().unwrap(), schema)
         };
-        Tool::new(&slug.parse().unwrap(), definition, Timestamp::default()).unwrap()
+        Capability::new(&slug.parse().unwrap(), definition, Timestamp::default()).unwrap()
     }
 
-    fn catalogue() -> [Vec<Tool>; 2] {
+    fn catalogue() -> [Vec<Capability>; 2] {
         let plain = || json!({"type": "object"});
         let repository =
             json!({"type": "object", "properties": {"repository": {"type": "string"}}});

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::{
+    capability::Capability,
     clock::Timestamp,
     json,
     policy::{
@@ -36,7 +37,6 @@ use crate::{
         },
         watch::{DraftBounds, DraftError, Unwatched, Watch},
     },
-    tool::Tool,
 };
 
 pub(super) mod access;
@@ -253,7 +253,7 @@ impl PolicySet {
 
     /// The slot of exactly this tool. A tool that changed since the set was bound gets its own
     /// for this call, so that there is no moment in which it meets rules made for another.
-    pub(in crate::policy) fn slot(&self, tool: &Tool) -> Arc<Slot> {
+    pub(in crate::policy) fn slot(&self, tool: &Capability) -> Arc<Slot> {
         let bound = self.slots.get(tool.id.as_str());
         if let Some(slot) = bound.filter(|slot| slot.tool_version == tool.version) {
             return Arc::clone(slot);

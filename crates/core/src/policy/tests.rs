@@ -21,11 +21,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
+    capability::{Capability, CapabilityId, Definition, ProviderSlug},
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},
     testing::node,
-    tool::{ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 
 const ULID: &str = "01M754BKTKX1YB8Q05NMW9TP4G";
@@ -33,14 +33,19 @@ const DETECTORS: [&str; 6] =
     ["aws_access_key", "credit_card", "email", "github_token", "iban", "private_key"];
 
 /// A tool of `id` with these properties, all hints unsaid.
-fn tool(id: &str, properties: &Value) -> Arc<Tool> {
+fn tool(id: &str, properties: &Value) -> Arc<Capability> {
     tool_with(id, properties, &json!({}), None)
 }
 
-fn tool_with(id: &str, properties: &Value, hints: &Value, output: Option<Value>) -> Arc<Tool> {
-    let id: ToolId = id.parse().unwrap();
+fn tool_with(
+    id: &str,
+    properties: &Value,
+    hints: &Value,
+    output: Option<Value>,
+) -> Arc<Capability> {
+    let id: CapabilityId = id.parse().unwrap();
     let provider: ProviderSlug = id.provider().parse().unwrap();
-    let definition = ToolDefinition {
+    let definition = Definition {
         name: id.name().parse().unwrap(),
         title: None,
         description: None,
@@ -48,12 +53,12 @@ fn tool_with(id: &str, properties: &Value, hints: &Value, output: Option<Value>)
         output_schema: output,
         annotations: hints.clone(),
     };
-    Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())
+    Arc::new(Capability::new(&provider, definition, Timestamp::default()).unwrap())
 }
 
 /// A catalogue of these tools; their providers are the configured ones.
-fn catalogue(tools: &[Arc<Tool>]) -> Catalogue {
-    let mut providers: BTreeMap<ProviderSlug, Vec<Arc<Tool>>> = BTreeMap::new();
+fn catalogue(tools: &[Arc<Capability>]) -> Catalogue {
+    let mut providers: BTreeMap<ProviderSlug, Vec<Arc<Capability>>> = BTreeMap::new();
     for tool in tools {
         let provider = tool.id.provider().parse().unwrap();
         providers.entry(provider).or_default().push(Arc::clone(tool));
@@ -69,15 +74,18 @@ fn facts_file(text: &str) -> PolicyFile {
     PolicyFile { path: FACTS_FILE.to_owned(), text: text.to_owned() }
 }
 
-fn load(text: &str, tools: &[Arc<Tool>]) -> Result<PolicySet, Vec<PolicyError>> {
+fn load(text: &str, tools: &[Arc<Capability>]) -> Result<PolicySet, Vec<PolicyError>> {
     load_files(vec![file(text)], tools)
 }
 
-fn load_files(files: Vec<PolicyFile>, tools: &[Arc<Tool>]) -> Result<PolicySet, Vec<PolicyError>> {
+fn load_files(
+    files: Vec<PolicyFile>,
+    tools: &[Arc<Capability>],
+) -> Result<PolicySet, Vec<PolicyError>> {
     PolicySet::load(files, &catalogue(tools), &DETECTORS, Timestamp::default())
 }
 
-fn loaded(text: &str, tools: &[Arc<Tool>]) -> PolicySet {
+fn loaded(text: &str, tools: &[Arc<Capability>]) -> PolicySet {
     load(text, tools).unwrap_or_else(|errors| panic!("{errors:#?}"))
 }
 
@@ -108,7 +116,7 @@ fn caller_as(role: Role) -> Caller {
 const NOTHING: DlpFacts<'static> = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
 
 /// A question about `tool`, in the request phase, with nothing special about it.
-fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Question<'a> {
+fn question<'a>(principal: &'a Principal, tool: &'a Capability, input: &'a Value) -> Question<'a> {
     Question {
         principal,
         tool,
@@ -126,11 +134,11 @@ fn question<'a>(principal: &'a Principal, tool: &'a Tool, input: &'a Value) -> Q
     }
 }
 
-fn ask(set: &PolicySet, tool: &Tool, input: &Value) -> Decision {
+fn ask(set: &PolicySet, tool: &Capability, input: &Value) -> Decision {
     ask_as(&caller(Role::Member), set, tool, input)
 }
 
-fn ask_as(who: &Principal, set: &PolicySet, tool: &Tool, input: &Value) -> Decision {
+fn ask_as(who: &Principal, set: &PolicySet, tool: &Capability, input: &Value) -> Decision {
     set.decide(&question(who, tool, input))
 }
 

@@ -10,11 +10,11 @@ use super::{
 };
 use crate::{
     approval::Status,
+    capability::ProviderSlug,
     clock::Timestamp,
     id::{ApprovalId, ProviderId, RequestId},
     mcp::interaction::ClientCapabilities,
     policy::TOKEN_SCOPES,
-    tool::ProviderSlug,
 };
 
 /// Details of an error; which there are depends on its code, and members can be added.

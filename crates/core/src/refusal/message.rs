@@ -5,10 +5,10 @@ use std::fmt;
 use super::{AskedApproval, NOT_DELEGATED, Refusal, Unavailable, UpstreamReason, Violation};
 use crate::{
     approval::Status,
+    capability::ProviderSlug,
     id::ApprovalId,
     limits::Resource,
     scope::ScopeSet,
-    tool::ProviderSlug,
     trust::{ProofFault, TargetUri},
 };
 

@@ -1,6 +1,6 @@
 //! Names of tools for a caller that asked for one that is not there: only of those that it may use.
 
-use portcullis_app::{Ctx, OfferedTool};
+use portcullis_app::{Ctx, Offered};
 use portcullis_core::refusal::Refusal;
 
 use super::outcome::{Content, Failure, Outcome};
@@ -30,7 +30,7 @@ impl NamedBy {
         }
     }
 
-    fn name<'a>(&self, tool: &'a OfferedTool) -> &'a str {
+    fn name<'a>(&self, tool: &'a Offered) -> &'a str {
         match self {
             Self::Id => tool.tool.id.as_str(),
             Self::Name => &tool.name,
@@ -51,7 +51,7 @@ pub(crate) async fn told(
         && *resource == "mcp"
     {
         let asked = Asked::new(id);
-        let distance = |tool: &OfferedTool| asked.distance(tool.tool.id.as_str());
+        let distance = |tool: &Offered| asked.distance(tool.tool.id.as_str());
         if let Ok(near) = gateway.app.tools.near_tools(ctx, by.provider(), distance).await {
             let near =
                 near.iter().filter_map(|(distance, tool)| Some((*distance, by.name(tool.get()?))));

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{Attendance, Conversation, Ctx, Invocation, OfferedTool, View, tool_named};
+use portcullis_app::{Attendance, Conversation, Ctx, Invocation, Offered, View, capability_named};
 use portcullis_core::{
+    capability::CapabilityId,
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
     refusal::Refusal,
-    tool::ToolId,
     trace::TraceParent,
 };
 use serde_json::json;
@@ -51,9 +51,9 @@ enum Name {
 impl WantedCall {
     /// The tool that is called. A name that is not listed names none: it may have been another tool's when
     /// the caller read the list.
-    fn tool_id(&self) -> Result<ToolId, Refusal> {
+    fn capability_id(&self) -> Result<CapabilityId, Refusal> {
         match self.kind {
-            Name::Id => tool_named(&self.tool),
+            Name::Id => capability_named(&self.tool),
             Name::Unlisted => Err(Refusal::not_found("mcp", &self.tool)),
         }
     }
@@ -100,7 +100,7 @@ pub(super) async fn call(
     let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
-        tool: wanted.tool_id(),
+        tool: wanted.capability_id(),
         view: Ok(View::Mcp),
         key: key(&headers, meta.root()),
         body: Ok((wanted.input, size)),
@@ -213,7 +213,7 @@ async fn find_id(
 /// recorded, unless a tool of another name has that id.
 fn unlisted(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> (String, Name) {
     let id = guessed(face, name.clone());
-    let tool = tool_named(&id).and_then(|id| gateway.app.tools.tool(ctx, &id));
+    let tool = capability_named(&id).and_then(|id| gateway.app.tools.tool(ctx, &id));
     if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
 }
 
@@ -230,7 +230,7 @@ fn guessed(face: &Face, name: String) -> String {
 
 /// Rejects headers that differ from the arguments which they mirror.
 fn mirrored(
-    tool: &OfferedTool,
+    tool: &Offered,
     input: Node<'_>,
     era: Era,
     headers: &HeaderMap,

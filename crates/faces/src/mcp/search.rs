@@ -1,6 +1,6 @@
 //! The tools by which models find others: `find_tools`, `describe_tool` and `call_tool`.
 
-use portcullis_app::{Ctx, OfferedTool, OfferedTools};
+use portcullis_app::{Ctx, Offered, OfferedTools};
 use portcullis_core::{
     json::{Document, JsonValue as _, Node},
     mcp::{Era, listed::described, meta},
@@ -143,7 +143,7 @@ pub(super) fn called(arguments: &Document) -> Option<(String, Document)> {
     (input.root().is_object() && others == 0).then_some((id, input))
 }
 
-fn excerpt(offered: &OfferedTool) -> Value {
+fn excerpt(offered: &Offered) -> Value {
     let definition = &offered.tool.definition;
     let description = definition.description.as_deref().unwrap_or_default();
     let description: String = description.chars().take(EXCERPT).collect();

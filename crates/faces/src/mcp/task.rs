@@ -3,15 +3,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, tool_named};
+use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, capability_named};
 use portcullis_core::{
     approval::Status,
+    capability::CapabilityId,
     clock::Timestamp,
     json::{Document, JsonValue as _, Node},
     mcp::{Era, Method, ProtocolError, Request as Asking, code, refused, tasks},
     principal::Scope,
     refusal::Refusal,
-    tool::ToolId,
 };
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ const UNKNOWN: &str = "There is no such task: it is over its time, was changed, 
 /// A call that a task may come of.
 pub(super) struct WaitingCall {
     ctx: Ctx,
-    tool: ToolId,
+    tool: CapabilityId,
     input: Document,
     bytes: usize,
 }
@@ -56,7 +56,7 @@ pub(super) fn is_wanted(
 impl WaitingCall {
     /// The call for its task, unless it is too large for one.
     pub(super) fn of(ctx: &Ctx, tool: &str, input: &Document, bytes: usize) -> Option<Self> {
-        let tool = tool_named(tool).ok().filter(|_| bytes <= LARGEST)?;
+        let tool = capability_named(tool).ok().filter(|_| bytes <= LARGEST)?;
         Some(Self { ctx: ctx.clone(), tool, input: input.clone(), bytes })
     }
 }

@@ -1,7 +1,7 @@
 //! `/v1/mcps`: the catalogue as the caller sees it.
 
 use portcullis_app::{LeftOutTool, ToolQuery, ToolStatus, ToolView};
-use portcullis_core::{clock::Timestamp, id::ProviderId, policy::Access, tool::ToolId};
+use portcullis_core::{capability::CapabilityId, clock::Timestamp, id::ProviderId, policy::Access};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -25,7 +25,7 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of tools", body = Paged<Items<Tool>>),
+        (status = 200, description = "a page of tools", body = Paged<Items<Capability>>),
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
@@ -42,7 +42,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     };
     let (tools, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
-    let shown = if full { Tool::full } else { Tool::basic };
+    let shown = if full { Capability::full } else { Capability::basic };
     Ok(list.answer(&Items { items: tools.iter().map(shown).collect() }, end))
 }
 
@@ -51,12 +51,12 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     get, path = "/v1/mcps/{id}", tag = "mcps", operation_id = "get_tool",
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
-        (status = 200, description = "the tool", body = One<Tool>),
+        (status = 200, description = "the tool", body = One<Capability>),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) -> HandlerResult {
     match id.and_then(|id| gateway.app.tools.tool(&ctx, &id)) {
-        Ok(view) => Ok(Outcome::data(&Tool::full(&view))),
+        Ok(view) => Ok(Outcome::data(&Capability::full(&view))),
         Err(refusal) => Err(nearest::told(&gateway, &ctx, &NamedBy::Id, refusal.into()).await),
     }
 }
@@ -114,9 +114,9 @@ fn access_named(name: &str) -> Option<Access> {
 /// A tool as the caller sees it.
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::option_option, reason = "absent in basic views, `null` where there is none")]
-pub(crate) struct Tool<'a> {
+pub(crate) struct Capability<'a> {
     #[schema(value_type = String, example = "github:create_issue")]
-    id: &'a ToolId,
+    id: &'a CapabilityId,
     /// Slug of its provider.
     #[schema(example = "github")]
     provider: &'a str,
@@ -153,7 +153,7 @@ pub(crate) struct Tool<'a> {
     provider_id: Option<ProviderId>,
 }
 
-impl<'a> Tool<'a> {
+impl<'a> Capability<'a> {
     fn basic(view: &'a ToolView) -> Self {
         let definition = view.tool.listed_definition();
         Self {

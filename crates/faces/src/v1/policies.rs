@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use portcullis_app::{CaseReport, Ctx, PolicyPage, PolicyQuery, PolicyStats, tool_named};
+use portcullis_app::{CaseReport, Ctx, PolicyPage, PolicyQuery, PolicyStats, capability_named};
 use portcullis_core::{
     clock::Timestamp,
     policy::{FullRecord, PolicyError, PolicyRecord, Somebody, SomebodyError},
@@ -44,7 +44,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     let wanted = PolicyQuery {
         statuses: query.any_of("status", &["active", "shadow", "disabled"])?,
         effect: effects.first().filter(|_| effects.len() == 1).cloned(),
-        tool: query.short("tool", 200)?.map(|text| tool_named(&text)).transpose()?,
+        tool: query.short("tool", 200)?.map(|text| capability_named(&text)).transpose()?,
         principal: query.short("principal", 200)?.map(|text| somebody(&text)).transpose()?,
         tag: query.short("tag", 100)?,
         text: query.short("q", 100)?,

@@ -5,11 +5,11 @@ use portcullis_app::{
     UpstreamRevocation, WaitingProvider, Whose,
 };
 use portcullis_core::{
+    capability::ProviderSlug,
     clock::Timestamp,
     id::{OrgId, PrincipalId, PrincipalKind, ProviderId},
     refusal::Refusal,
     secret::Secret,
-    tool::ProviderSlug,
 };
 use portcullis_store::ProviderStatus;
 use serde::Serialize;

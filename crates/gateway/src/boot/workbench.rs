@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_app::{Declared, Unread, Workbench};
 use portcullis_core::{
+    capability::{Definition, ProviderSlug},
     clock::Clock as _,
-    tool::{ProviderSlug, ToolDefinition},
 };
 use portcullis_upstream::Outbound;
 use serde_json::Value;
@@ -71,7 +71,7 @@ const DATABASE: &str = "the database";
 async fn remembered(
     config: &Config,
     providers: &[Declared],
-) -> Result<BTreeMap<ProviderSlug, Vec<ToolDefinition>>, BootError> {
+) -> Result<BTreeMap<ProviderSlug, Vec<Definition>>, BootError> {
     let mut remembered = BTreeMap::new();
     let Some(node) = OfflineNode::present(config).await? else { return Ok(remembered) };
     for Declared { slug, org, .. } in providers {

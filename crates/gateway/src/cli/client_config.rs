@@ -4,7 +4,7 @@ use clap::{
     Args,
     builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
 };
-use portcullis_core::{did_you_mean, tool::ProviderSlug};
+use portcullis_core::{capability::ProviderSlug, did_you_mean};
 use portcullis_faces::client_settings::{ClientEntry, McpClient};
 
 use super::{installation::Installation, output::Failure};

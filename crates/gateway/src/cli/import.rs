@@ -20,7 +20,7 @@ use std::{
 };
 
 use clap::Args;
-use portcullis_core::{secret::Secret, tool::ProviderSlug};
+use portcullis_core::{capability::ProviderSlug, secret::Secret};
 use portcullis_upstream::Outbound;
 
 use self::{

@@ -3,7 +3,7 @@
 mod waiting;
 
 use clap::{Args, Subcommand};
-use portcullis_core::tool::{Difference, ToolDefinition};
+use portcullis_core::capability::{Definition, Difference};
 use portcullis_store::{Pin, Surplus};
 use serde_json::{Value, json};
 
@@ -189,7 +189,7 @@ fn diff(
 }
 
 /// Everything is new of a tool of which nothing was accepted.
-fn differences(accepted: Option<&ToolDefinition>, found: &ToolDefinition) -> Vec<Difference> {
+fn differences(accepted: Option<&Definition>, found: &Definition) -> Vec<Difference> {
     if let Some(accepted) = accepted {
         return accepted.differences(found);
     }

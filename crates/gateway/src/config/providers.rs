@@ -6,7 +6,7 @@ mod choices;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use portcullis_app::{Auth, Declared};
-use portcullis_core::{id::OrgId, policy::Catalogue, secret::Secret, tool::ProviderSlug};
+use portcullis_core::{capability::ProviderSlug, id::OrgId, policy::Catalogue, secret::Secret};
 use portcullis_upstream as upstream;
 use serde::{Deserialize, Deserializer, de::Error as _};
 

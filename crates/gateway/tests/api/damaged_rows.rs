@@ -202,7 +202,7 @@ async fn an_intent_that_cannot_be_read_keeps_the_node_from_nothing() {
 async fn a_list_of_tools_that_was_changed_is_asked_for_again() {
     let mut scene = scene().await;
 
-    scene.tamper("UPDATE tool_lists SET definitions = '[{\"name\":'");
+    scene.tamper("UPDATE capability_lists SET definitions = '[{\"name\":'");
 
     let listed = until(|| scene.gateway.get(&scene.who, "/v1/mcps"), |it| items(it).len() == 2);
     listed.await;
@@ -224,7 +224,7 @@ async fn a_pin_that_cannot_be_read_holds_its_own_tool_only() {
 
     gateway.kill();
     gateway
-        .tamper("UPDATE tool_pins SET version = NULL, definition = '{' WHERE tool_id = 'other:a'");
+        .tamper("UPDATE capability_pins SET version = NULL, definition = '{' WHERE capability_id = 'other:a'");
     gateway.start();
 
     status(&gateway, "b", "available").await;

@@ -384,7 +384,7 @@ CREATE TABLE secrets (
 CREATE INDEX secrets_by_key ON secrets (key_id, org_id, kind, row_id, field);
 
 -- A list of tools that connections of an org have, once, by its digest.
-CREATE TABLE tool_lists (
+CREATE TABLE capability_lists (
     org_id TEXT COLLATE "C" NOT NULL,
     digest TEXT COLLATE "C" NOT NULL,
     definitions TEXT COLLATE "C" NOT NULL,
@@ -392,19 +392,19 @@ CREATE TABLE tool_lists (
 );
 
 -- A version of a tool, with the moment at which an org first saw it.
-CREATE TABLE tool_versions (
+CREATE TABLE capability_versions (
     org_id TEXT COLLATE "C" NOT NULL,
-    tool_id TEXT COLLATE "C" NOT NULL,
+    capability_id TEXT COLLATE "C" NOT NULL,
     version TEXT COLLATE "C" NOT NULL,
     seen_at BIGINT NOT NULL,
-    PRIMARY KEY (org_id, tool_id, version)
+    PRIMARY KEY (org_id, capability_id, version)
 );
 
 -- What was accepted of a tool, and what else its upstream says now. A row is never removed, so a pin outlives the
 -- tool, its provider and the provider's next declaration.
-CREATE TABLE tool_pins (
+CREATE TABLE capability_pins (
     org_id TEXT COLLATE "C" NOT NULL,
-    tool_id TEXT COLLATE "C" NOT NULL,
+    capability_id TEXT COLLATE "C" NOT NULL,
     version TEXT COLLATE "C",
     definition TEXT COLLATE "C",
     pinned_at BIGINT,
@@ -413,12 +413,12 @@ CREATE TABLE tool_pins (
     found_at BIGINT,
     told_version TEXT COLLATE "C",
     changed_at BIGINT NOT NULL,
-    PRIMARY KEY (org_id, tool_id)
+    PRIMARY KEY (org_id, capability_id)
 );
-CREATE INDEX tool_pins_by_change ON tool_pins (changed_at);
+CREATE INDEX capability_pins_by_change ON capability_pins (changed_at);
 
 -- How many tools a provider lists that are not remembered, because so many others are.
-CREATE TABLE tool_surplus (
+CREATE TABLE capability_surplus (
     org_id TEXT COLLATE "C" NOT NULL,
     provider TEXT COLLATE "C" NOT NULL,
     tools BIGINT NOT NULL,
@@ -473,7 +473,7 @@ CREATE TABLE approvals (
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     state TEXT NOT NULL,
-    tool_id TEXT COLLATE "C" NOT NULL,
+    capability_id TEXT COLLATE "C" NOT NULL,
     audience TEXT NOT NULL,
     size BIGINT NOT NULL,
     input TEXT NOT NULL,
@@ -682,7 +682,7 @@ CREATE TABLE audit_counts (
 
 -- How many calls of a tool policies decided in an hour (as the minute in `audit_counts`, and added to likewise).
 -- Hours are kept for two days.
-CREATE TABLE audit_tool_counts (
+CREATE TABLE audit_capability_counts (
     org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
     tool TEXT COLLATE "C" NOT NULL,
     hour BIGINT NOT NULL,
@@ -768,7 +768,7 @@ CREATE TRIGGER orgs_push AFTER UPDATE ON orgs
 CREATE TRIGGER providers_push
     AFTER UPDATE OF status, revision, removed_at, tool_list, scopes ON providers
     FOR EACH ROW EXECUTE FUNCTION portcullis_push('connections', 'org_id');
-CREATE TRIGGER tool_pins_push AFTER INSERT OR UPDATE ON tool_pins
+CREATE TRIGGER capability_pins_push AFTER INSERT OR UPDATE ON capability_pins
     FOR EACH ROW EXECUTE FUNCTION portcullis_push('pins', 'org_id');
 
 -- In which transaction something changed that decides about the callers of an org: nodes look it up again. What is

@@ -385,7 +385,7 @@ CREATE TABLE secrets (
 CREATE INDEX secrets_by_key ON secrets (key_id, org_id, kind, row_id, field);
 
 -- A list of tools that connections of an org have, once, by its digest.
-CREATE TABLE tool_lists (
+CREATE TABLE capability_lists (
     org_id TEXT NOT NULL,
     digest TEXT NOT NULL,
     definitions TEXT NOT NULL,
@@ -393,19 +393,19 @@ CREATE TABLE tool_lists (
 ) STRICT;
 
 -- A version of a tool, with the moment at which an org first saw it.
-CREATE TABLE tool_versions (
+CREATE TABLE capability_versions (
     org_id TEXT NOT NULL,
-    tool_id TEXT NOT NULL,
+    capability_id TEXT NOT NULL,
     version TEXT NOT NULL,
     seen_at INTEGER NOT NULL,
-    PRIMARY KEY (org_id, tool_id, version)
+    PRIMARY KEY (org_id, capability_id, version)
 ) STRICT;
 
 -- What was accepted of a tool, and what else its upstream says now. A row is never removed, so a pin outlives the
 -- tool, its provider and the provider's next declaration.
-CREATE TABLE tool_pins (
+CREATE TABLE capability_pins (
     org_id TEXT NOT NULL,
-    tool_id TEXT NOT NULL,
+    capability_id TEXT NOT NULL,
     version TEXT,
     definition TEXT,
     pinned_at INTEGER,
@@ -414,12 +414,12 @@ CREATE TABLE tool_pins (
     found_at INTEGER,
     told_version TEXT,
     changed_at INTEGER NOT NULL,
-    PRIMARY KEY (org_id, tool_id)
+    PRIMARY KEY (org_id, capability_id)
 ) STRICT;
-CREATE INDEX tool_pins_by_change ON tool_pins (changed_at);
+CREATE INDEX capability_pins_by_change ON capability_pins (changed_at);
 
 -- How many tools a provider lists that are not remembered, because so many others are.
-CREATE TABLE tool_surplus (
+CREATE TABLE capability_surplus (
     org_id TEXT NOT NULL,
     provider TEXT NOT NULL,
     tools INTEGER NOT NULL,
@@ -474,7 +474,7 @@ CREATE TABLE approvals (
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     state TEXT NOT NULL,
-    tool_id TEXT NOT NULL,
+    capability_id TEXT NOT NULL,
     audience TEXT NOT NULL,
     size INTEGER NOT NULL,
     input TEXT NOT NULL,
@@ -657,7 +657,7 @@ CREATE TABLE audit_counts (
 
 -- How many calls of a tool policies decided in an hour (as the minute in `audit_counts`, and added to likewise).
 -- Hours are kept for two days.
-CREATE TABLE audit_tool_counts (
+CREATE TABLE audit_capability_counts (
     org_id TEXT NOT NULL REFERENCES orgs (id),
     tool TEXT NOT NULL,
     hour INTEGER NOT NULL,

@@ -58,7 +58,7 @@ fn input_of(row: Row<'_>) -> Result<Value, DriverError> {
     if input.is_null() { Err(DriverError::Corrupt("approvals.input")) } else { Ok(input) }
 }
 
-record!(ApprovalGlance in "approvals", |row| id, principal_id, tool_id,
+record!(ApprovalGlance in "approvals", |row| id, principal_id, capability_id,
     audience = row.json("approvals.audience")?, bytes = row.get("approvals.size")?);
 
 impl ApprovalRow {

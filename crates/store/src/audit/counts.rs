@@ -316,7 +316,7 @@ impl Store {
                     }
                 }
                 run!(
-                    tx, "DELETE FROM audit_tool_counts WHERE org_id = $1 AND hour < $2" => &org,
+                    tx, "DELETE FROM audit_capability_counts WHERE org_id = $1 AND hour < $2" => &org,
                     now.div_euclid(HOUR) - TOOL_HOURS
                 );
                 run!(
@@ -401,10 +401,10 @@ macro_rules! add_all_sql {
                 " ON CONFLICT (org_id, minute, kind) DO UPDATE SET number = audit_counts.number + excluded.number"
             ),
             concat!(
-                "INSERT INTO audit_tool_counts (org_id, tool, hour, number) ",
+                "INSERT INTO audit_capability_counts (org_id, tool, hour, number) ",
                 counted_tools_sql!($from, $between),
                 " ON CONFLICT (org_id, tool, hour)
-    DO UPDATE SET number = audit_tool_counts.number + excluded.number"
+    DO UPDATE SET number = audit_capability_counts.number + excluded.number"
             ),
         ]
     };
@@ -440,11 +440,11 @@ macro_rules! counted_by_place {
 use counted_by_place;
 
 const BY_TOOL_SQLITE: &str = "
-SELECT tool, hour, number FROM audit_tool_counts
+SELECT tool, hour, number FROM audit_capability_counts
 WHERE org_id = $1 AND tool IN (SELECT value FROM json_each($2)) AND hour >= $3 ORDER BY 1, 2";
 
 const BY_TOOL_POSTGRES: &str = "
-SELECT tool, hour, number FROM audit_tool_counts
+SELECT tool, hour, number FROM audit_capability_counts
 WHERE org_id = $1 AND tool IN (SELECT jsonb_array_elements_text($2::jsonb)) AND hour >= $3
 ORDER BY 1, 2";
 
@@ -474,20 +474,20 @@ const HEAD: &str = head!();
 /// What a node that merges counts changes waits for these.
 const LOCKS: [&str; 2] = [
     "SELECT number FROM audit_counts WHERE org_id = $1 FOR UPDATE",
-    "SELECT number FROM audit_tool_counts WHERE org_id = $1 FOR UPDATE",
+    "SELECT number FROM audit_capability_counts WHERE org_id = $1 FOR UPDATE",
 ];
 
 const CALLS: &str =
     "SELECT minute, kind, number FROM audit_counts WHERE org_id = $1 AND minute >= $2";
 
 const TOOLS: &str =
-    "SELECT tool, hour, number FROM audit_tool_counts WHERE org_id = $1 AND hour >= $2";
+    "SELECT tool, hour, number FROM audit_capability_counts WHERE org_id = $1 AND hour >= $2";
 
 const FORGET_CALLS: &str = "
 DELETE FROM audit_counts WHERE org_id = $1 AND minute >= $2 AND minute < $3 AND kind = $4";
 
 const FORGET_TOOL: &str =
-    "DELETE FROM audit_tool_counts WHERE org_id = $1 AND tool = $2 AND hour = $3";
+    "DELETE FROM audit_capability_counts WHERE org_id = $1 AND tool = $2 AND hour = $3";
 
 const PUT_TOOL: &str = "
-INSERT INTO audit_tool_counts (org_id, tool, hour, number) VALUES ($1, $2, $3, $4)";
+INSERT INTO audit_capability_counts (org_id, tool, hour, number) VALUES ($1, $2, $3, $4)";

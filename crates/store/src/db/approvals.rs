@@ -93,7 +93,7 @@ impl Uses {
 /// Writes a new approval, unless as many requests of its principal are pending at its time as `$14` says.
 pub(crate) const INSERT_APPROVAL: &str = "
 INSERT INTO approvals (org_id, id, digest, principal_id, status, revision, uses_left, created_at,
-    expires_at, state, tool_id, audience, size, input)
+    expires_at, state, capability_id, audience, size, input)
 SELECT $1, $2, $3, $4, $5, 1, $6, $7, $8, $9, $10, $11, $12, $13
 WHERE $5 <> 'pending' OR $14 > (SELECT COUNT(*) FROM approvals
     WHERE org_id = $1 AND principal_id = $4 AND status = 'pending' AND expires_at > $7)
@@ -101,7 +101,7 @@ ON CONFLICT DO NOTHING";
 
 pub(crate) const UPDATE_APPROVAL: &str = "
 UPDATE approvals SET status = $1, uses_left = $2, expires_at = $3, state = $4,
-    tool_id = $5, audience = $6, size = $7, input = $8, revision = revision + 1
+    capability_id = $5, audience = $6, size = $7, input = $8, revision = revision + 1
 WHERE org_id = $9 AND id = $10 AND digest = $11 AND revision = $12
     AND status IN ('pending', 'approved')";
 

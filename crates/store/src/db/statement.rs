@@ -6,6 +6,7 @@
 use std::{error, fmt};
 
 use portcullis_core::{
+    capability::{CapabilityId, ProviderSlug},
     clock::Timestamp,
     id::{
         ApprovalId, ConsentId, EventId, ExportId, GrantId, GroupId, HoldId, MessageId, OrgId,
@@ -13,7 +14,6 @@ use portcullis_core::{
     },
     principal::ScopeSet,
     token::CidrList,
-    tool::{ProviderSlug, ToolId},
     trust::Thumbprint,
 };
 use rusqlite::types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef};
@@ -261,7 +261,7 @@ pub(crate) use columns;
 
 columns!(texts: ApprovalId, CidrList, ConsentId, EventId, ExportId, GrantId, GroupId, HoldId,
     MessageId, OrgId, PrincipalId, ProviderId, ProviderSlug, RegistrationId, RequestId, ScopeSet,
-    SessionId, Thumbprint, TokenId, ToolId);
+    SessionId, Thumbprint, TokenId, CapabilityId);
 columns! {
     Timestamp => i64: |micros| Some(Self::from_micros(micros));
     bool => Flag: |flag| Some(flag.0);

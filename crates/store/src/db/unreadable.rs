@@ -25,7 +25,7 @@ pub(crate) struct Unreadable(Mutex<BTreeSet<UnreadableRow>>);
 const MOST: usize = 1000;
 
 /// The columns that tell a row from others, in whatever table.
-const KEYS: [&str; 5] = ["org_id", "id", "tool_id", "slug", "row_id"];
+const KEYS: [&str; 5] = ["org_id", "id", "capability_id", "slug", "row_id"];
 
 /// Longest key that is reported.
 const KEY_BYTES: usize = 64;

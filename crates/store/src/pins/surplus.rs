@@ -20,7 +20,7 @@ pub struct Surplus {
     pub noted_at: Timestamp,
 }
 
-record!(Surplus in "tool_surplus", |row| org = scope_of(row, "tool_surplus.org_id")?, provider,
+record!(Surplus in "capability_surplus", |row| org = scope_of(row, "capability_surplus.org_id")?, provider,
     tools, noted_at);
 
 impl Store {
@@ -45,12 +45,12 @@ impl Store {
     /// The providers that list more tools than are remembered of them: for the operator.
     #[boxed]
     pub async fn surplus(&self) -> Result<Vec<Surplus>, StoreError> {
-        Ok(list!(self, installation, "SELECT * FROM tool_surplus ORDER BY provider, org_id"))
+        Ok(list!(self, installation, "SELECT * FROM capability_surplus ORDER BY provider, org_id"))
     }
 }
 
 const NOTE_SURPLUS: &str = "
-INSERT INTO tool_surplus (org_id, provider, tools, noted_at) VALUES ($1, $2, $3, $4)
+INSERT INTO capability_surplus (org_id, provider, tools, noted_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (org_id, provider) DO UPDATE SET tools = excluded.tools, noted_at = excluded.noted_at";
 
-const FITS: &str = "DELETE FROM tool_surplus WHERE org_id = $1 AND provider = $2";
+const FITS: &str = "DELETE FROM capability_surplus WHERE org_id = $1 AND provider = $2";

@@ -343,7 +343,7 @@ on_both! {
         for (glance, StoredApproval { approval, .. }) in seen.iter().zip(&whole) {
             assert_eq!(glance.id, approval.id);
             assert_eq!(glance.principal_id, approval.requester.principal_id);
-            assert_eq!(glance.tool_id, approval.tool.id);
+            assert_eq!(glance.capability_id, approval.tool.id);
             assert_eq!(glance.audience, Audience::of(approval));
             assert!((300..2_000).contains(&glance.bytes), "{}", glance.bytes);
         }

@@ -138,7 +138,7 @@ on_both! {
             "UPDATE audit_counts SET number = 77 WHERE org_id = '{org}' AND kind = 1;
              DELETE FROM audit_counts WHERE org_id = '{org}' AND kind = 6;
              INSERT INTO audit_counts VALUES ('{org}', {minute}, 2, 5), ('{org}', {}, 2, 5);
-             DELETE FROM audit_tool_counts WHERE org_id = '{org}'",
+             DELETE FROM audit_capability_counts WHERE org_id = '{org}'",
             minute - 5_000
         )).await;
 

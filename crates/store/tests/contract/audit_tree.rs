@@ -111,7 +111,7 @@ on_both! {
     async fn a_seal_that_is_cut_off_leaves_committed_events_to_be_found_and_sealed(db: Database) {
         let org = org(&db, 1).await;
         let signer = Signer::default();
-        let of_all = ["audit_heads", "audit_seals", "audit_counts", "audit_tool_counts", "audit_tiles", "audit_checkpoints"];
+        let of_all = ["audit_heads", "audit_seals", "audit_counts", "audit_capability_counts", "audit_tiles", "audit_checkpoints"];
         let of_sqlite = ["audit_index", "audit_floor"];
         let tables = of_all.into_iter().chain(of_sqlite.into_iter().filter(|_| db.is_sqlite()));
         for (table, first) in tables.zip((0..).step_by(3)) {

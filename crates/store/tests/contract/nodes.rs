@@ -107,7 +107,7 @@ on_postgres! {
             assert_eq!(next_news(listener).await, News::Org(one), "a use is no news");
         }
         db.execute("UPDATE orgs SET plan = 'free' WHERE name = 'org 2'").await;
-        db.execute("INSERT INTO tool_pins (org_id, tool_id, changed_at) VALUES ('', 'a:b', 1)")
+        db.execute("INSERT INTO capability_pins (org_id, capability_id, changed_at) VALUES ('', 'a:b', 1)")
             .await;
         for listener in &mut listeners {
             assert_eq!(next_news(listener).await, News::Org(two));

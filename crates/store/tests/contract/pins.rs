@@ -11,7 +11,7 @@ fn later(seconds: i64) -> Timestamp {
     NOW.plus_seconds(seconds)
 }
 
-fn tool() -> ToolId {
+fn tool() -> CapabilityId {
     "sample:list_items".parse().unwrap()
 }
 
@@ -141,7 +141,7 @@ on_both! {
                 db.hold_tools(org, &[definition(tool, "2")], NOW).await.unwrap();
             }
         }
-        let wanted: Vec<(Option<OrgId>, ToolId)> =
+        let wanted: Vec<(Option<OrgId>, CapabilityId)> =
             [(None, "s:a"), (Some(ours), "s:a"), (Some(ours), "t:c")]
                 .map(|(org, tool)| (org, tool.parse().unwrap()))
                 .to_vec();

@@ -7,6 +7,7 @@ pub(crate) use portcullis_core::{
     audit::Hash,
     audit::merkle::{Frontier, is_consistent, root_of_path},
     authorization::{ClientGrant, ClientKind, ClientRef, CodeChallenge, Face, RedirectUri},
+    capability::CapabilityId,
     clock::Timestamp,
     grant::Presented,
     id::{ApprovalId, ConsentId, EventId, GroupId, Ids, OrgId, PrincipalId, TokenId},
@@ -17,7 +18,6 @@ pub(crate) use portcullis_core::{
     random::Random,
     scim::{GroupAttributes, MAX_GROUPS_OF_USER, UserAttributes},
     token::TokenKind,
-    tool::ToolId,
     trust::{JoinKey, Login, PublicKey},
 };
 pub(crate) use portcullis_store::*;

@@ -27,7 +27,7 @@ pub(crate) const SMALL: [(&str, &str); 21] = [
     ("audit_holds", "laid by admins one by one"),
     ("audit_intents", "calls under way"),
     ("audit_pruned", "one for an org"),
-    ("audit_tool_counts", "the tools of an org, for two days"),
+    ("audit_capability_counts", "the tools of an org, for two days"),
     ("connect_attempts", "ten minutes"),
     ("exports", "files of an org, for a day"),
     ("nodes", "processes that serve"),
@@ -39,7 +39,7 @@ pub(crate) const SMALL: [(&str, &str); 21] = [
     ("scim_groups", "up to a number"),
     ("scim_members", "up to a number of users and groups"),
     ("scim_users", "up to a number"),
-    ("tool_pins", "`max_pins` for a provider and org"),
+    ("capability_pins", "`max_pins` for a provider and org"),
 ];
 
 /// Tables with one row for an org, which is found by the org alone.

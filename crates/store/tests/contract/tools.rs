@@ -7,7 +7,7 @@ const MOST: u32 = 3;
 on_both! {
     async fn a_version_is_as_old_as_its_first_sight(db: Database) {
         let org = org(&db, 1).await;
-        let tool: ToolId = "sample:list_items".parse().unwrap();
+        let tool: CapabilityId = "sample:list_items".parse().unwrap();
         let old = (tool.clone(), "sha256:a".to_owned());
         let new = (tool, "sha256:b".to_owned());
         let shared = old.clone();
@@ -25,7 +25,7 @@ on_both! {
     }
 
     async fn versions_that_are_not_listed_any_more_are_forgotten_beyond_a_number(db: Database) {
-        let version = |n: i64| ("sample:list_items".parse::<ToolId>().unwrap(), format!("v{n}"));
+        let version = |n: i64| ("sample:list_items".parse::<CapabilityId>().unwrap(), format!("v{n}"));
         let first = version(0);
         let other = ("sample-2:a".parse().unwrap(), "x".to_owned());
         db.tool_seen(None, std::slice::from_ref(&other), MOST, NOW).await.unwrap();

@@ -83,17 +83,17 @@ on_both! {
             text: "{}".to_owned(),
         };
         db.pin_tools(None, &[told_of("sample:a"), told_of("sample:b")], NOW).await.unwrap();
-        db.execute("UPDATE tool_pins SET version = NULL WHERE tool_id = 'sample:a'").await;
+        db.execute("UPDATE capability_pins SET version = NULL WHERE capability_id = 'sample:a'").await;
 
         let pinned = db.list_pins(None, "sample").await.unwrap();
 
         let versions: Vec<_> =
             pinned.pins.iter().map(|pin| pin.accepted.as_ref().unwrap().version.as_str()).collect();
         assert_eq!(versions, ["unreadable", "a"]);
-        db.execute("UPDATE tool_pins SET tool_id = 'sample:?' WHERE tool_id = 'sample:a'").await;
+        db.execute("UPDATE capability_pins SET capability_id = 'sample:?' WHERE capability_id = 'sample:a'").await;
         let pinned = db.list_pins(None, "sample").await.unwrap();
         assert_eq!((pinned.pins.len(), pinned.nameless), (1, 1));
         assert_eq!(db.pins_changed_since(Timestamp::default()).await.unwrap().len(), 1);
-        assert_eq!(take_unreadable(&db), ["tool_pins"]);
+        assert_eq!(take_unreadable(&db), ["capability_pins"]);
     }
 }

@@ -27,7 +27,7 @@ async fn lateness_says_nothing_where_answers_wait_for_each_other() {
 const UNREACHABLE: CallError = CallError::connect_failed();
 const USELESS: CallError = CallError::protocol(Executed::Unknown);
 
-fn name(text: &str) -> ToolName {
+fn name(text: &str) -> CapabilityName {
     text.parse().unwrap()
 }
 

@@ -3,10 +3,10 @@
 use std::future::pending;
 
 use portcullis_core::{
+    capability::CapabilityName,
     json::Node,
     mcp::{Era, MODERN, Method, interaction::ClientCapabilities, meta},
     refusal::{Executed, UpstreamReason},
-    tool::ToolName,
     trace::TraceParent,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
@@ -18,7 +18,7 @@ use crate::{error::CallError, forms::FormTally, live::Live, server_message::Serv
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
-    pub(crate) name: Option<&'a ToolName>,
+    pub(crate) name: Option<&'a CapabilityName>,
     pub(crate) arguments: Option<Node<'a>>,
     /// Capabilities of the caller, told to servers of the modern era; in `initialize` our own.
     pub(crate) capabilities: ClientCapabilities,
@@ -121,7 +121,7 @@ impl Outgoing<'_> {
         };
         let has_meta = modern || self.traceparent.is_some() || self.live.is_some();
         let params = Params {
-            name: self.name.map(ToolName::as_str),
+            name: self.name.map(CapabilityName::as_str),
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen)

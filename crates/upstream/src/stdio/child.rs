@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use portcullis_core::tool::ProviderSlug;
+use portcullis_core::capability::ProviderSlug;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},

@@ -9,9 +9,9 @@ use std::{
 };
 
 use portcullis_core::{
+    capability::ProviderSlug,
     mcp::{Era, Method},
     refusal::Executed,
-    tool::ProviderSlug,
 };
 use portcullis_lanes::offload;
 use tokio::{

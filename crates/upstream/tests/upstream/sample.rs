@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use portcullis_core::{clock::Timestamp, json::Document, refusal::Executed, tool::Tool};
+use portcullis_core::{
+    capability::Capability, clock::Timestamp, json::Document, refusal::Executed,
+};
 use portcullis_upstream::{CallErrorKind, Protocol, Server, ServerSettings};
 use serde_json::{Value, json};
 
@@ -28,7 +30,7 @@ async fn it_speaks_both_eras_and_lists_usable_tools() {
             assert_eq!(definition.input_schema["additionalProperties"], false);
             let only_reads = definition.name.as_str() != "create_note";
             assert_eq!(definition.hint("readOnlyHint"), Some(only_reads));
-            Tool::new(&"sample".parse().unwrap(), definition, Timestamp::default()).unwrap();
+            Capability::new(&"sample".parse().unwrap(), definition, Timestamp::default()).unwrap();
         }
     }
 }
@@ -43,7 +45,7 @@ async fn its_answers_fit_its_output_schemas() {
         let mut definition = found.clone();
         definition.input_schema = definition.output_schema.take().unwrap();
         let slug = "sample".parse().unwrap();
-        let schema = Tool::new(&slug, definition, Timestamp::default()).unwrap();
+        let schema = Capability::new(&slug, definition, Timestamp::default()).unwrap();
         let structured = structured(&answer);
         let violations = schema.violations(Document::of(&structured).root());
         assert_eq!(violations.len(), 0, "{structured}");

@@ -3,7 +3,8 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use portcullis_core::{
-    call::{Asker, CallResult, Cleared, Limiter, PinState, ToolCall},
+    call::{Asker, CallResult, Cleared, Limiter, PinState, Use},
+    capability::{Capability, Definition},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     json::Document,
@@ -11,7 +12,6 @@ use portcullis_core::{
     principal::{AuthMethod, Caller, Plan, Role, ScopeSet},
     random::Random,
     refusal::{Executed, UpstreamReason},
-    tool::{Tool, ToolDefinition},
 };
 use portcullis_upstream::{
     CallAnswer, CallError, CallErrorKind, FormTally, Outbound, Program, Server, ServerSettings,
@@ -127,10 +127,10 @@ pub(crate) fn form(property: &Value) -> Value {
 
 /// A call that went through DLP and a policy that permits everything.
 #[expect(clippy::needless_pass_by_value, reason = "arguments are written in place")]
-fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
+fn cleared(name: &str, arguments: Value) -> Cleared<Use> {
     let slug = "hostile".parse().unwrap();
-    let definition = ToolDefinition::new(name.parse().unwrap(), json!({"type": "object"}));
-    let tool = Arc::new(Tool::new(&slug, definition, Timestamp::default()).unwrap());
+    let definition = Definition::new(name.parse().unwrap(), json!({"type": "object"}));
+    let tool = Arc::new(Capability::new(&slug, definition, Timestamp::default()).unwrap());
     let catalogue = Catalogue::new([(slug, Some(vec![Arc::clone(&tool)]))]);
     let text = "@id(\"all\") permit (principal, action, resource);".to_owned();
     let file = PolicyFile { path: "all.cedar".to_owned(), text };
@@ -140,8 +140,7 @@ fn cleared(name: &str, arguments: Value) -> Cleared<ToolCall> {
     let principal = Principal::of(&caller());
     let capture = portcullis_core::audit::Capture::Commit;
     let asker = Asker { principal: &principal, time, source_ip: None, capture };
-    let call =
-        ToolCall::new(&engine, tool, PinState::Accepted, Document::of(&arguments), 0).unwrap();
+    let call = Use::new(&engine, tool, PinState::Accepted, Document::of(&arguments), 0).unwrap();
     let subject = Subject::of(FingerprintKey::new([7; 32]));
     let scanned = call.scan(&engine, &subject).unwrap();
     scanned.decide(&set, &engine, asker).unwrap().fulfil(&engine, &Unlimited).unwrap()

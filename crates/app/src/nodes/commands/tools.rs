@@ -1,8 +1,8 @@
 //! Commands on tools: show the accepted definitions.
 
 use portcullis_core::{
+    capability::{Definition, ProviderSlug},
     id::OrgId,
-    tool::{ProviderSlug, ToolDefinition},
 };
 use portcullis_store::{Pin, Surplus};
 
@@ -33,7 +33,7 @@ impl Operator {
         &self,
         org: Option<OrgId>,
         provider: &ProviderSlug,
-    ) -> Result<Vec<ToolDefinition>, OperatorError> {
+    ) -> Result<Vec<Definition>, OperatorError> {
         Ok(accepted(&self.store, org, provider).await?)
     }
 

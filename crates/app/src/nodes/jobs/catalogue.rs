@@ -4,7 +4,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_core::tool::Tool;
+use portcullis_core::capability::Capability;
 use portcullis_store::StoreError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ impl Nodes {
         self: &Arc<Self>,
         slug: &str,
         patience: Duration,
-    ) -> Result<Vec<Arc<Tool>>, UntoldTools> {
+    ) -> Result<Vec<Arc<Capability>>, UntoldTools> {
         let provider = self.catalogue.providers.get(slug);
         let provider = provider.ok_or_else(|| UntoldTools::Undeclared(slug.to_owned()))?;
         if !provider.declared.auth.needs_nobody() {

@@ -4,11 +4,11 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use portcullis_core::{
     audit::EventType,
+    capability::ProviderSlug,
     id::{OrgId, ProviderId},
     principal::Scope,
     refusal::Refusal,
     secret::Secret,
-    tool::ProviderSlug,
 };
 use portcullis_store::{ProviderOwner, ProviderRecord, StoreError};
 use serde::Serialize;

@@ -22,8 +22,8 @@ use crate::{
     catalogue::provider::Provider,
     providers::{
         Providers,
+        capability_lists::UsableList,
         credentials::StoredCredential,
-        tool_lists::UsableList,
         view::{ProviderView, new_provider},
     },
 };

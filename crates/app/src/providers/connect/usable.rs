@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use portcullis_core::{
-    call::{Cleared, ToolCall},
+    call::{Cleared, Use},
     refusal::{Executed, Refusal, UpstreamReason},
 };
 use portcullis_store::ProviderStatus;
@@ -72,7 +72,7 @@ impl Providers {
     pub(crate) async fn call_through(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let seen = connection.own().map(OwnRoute::live);
@@ -89,7 +89,7 @@ impl Providers {
     async fn call_listed(
         self: &Arc<Self>,
         connection: &Arc<Connection>,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
@@ -107,7 +107,7 @@ impl Providers {
         connection: &Arc<Connection>,
         seen: Arc<Live>,
         error: CallError,
-        call: &Cleared<ToolCall>,
+        call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         match error.kind {

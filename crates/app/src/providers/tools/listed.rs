@@ -4,9 +4,9 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use portcullis_core::{
+    capability::{Capability, CapabilityId, Definition, PatternBudget, ProviderSlug},
     clock::Timestamp,
     id::OrgId,
-    tool::{PatternBudget, ProviderSlug, Tool, ToolDefinition, ToolId},
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::ToolList;
@@ -22,7 +22,7 @@ impl Tools {
         provider: &Provider,
         org: Option<OrgId>,
         list: ToolList,
-    ) -> Result<Vec<ToolDefinition>, StoreError> {
+    ) -> Result<Vec<Definition>, StoreError> {
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new("", &"the list does not end within what is read of one"));
@@ -45,20 +45,15 @@ impl Tools {
 /// Definitions of a list that can be used.
 #[derive(Default)]
 struct UsableTools {
-    definitions: Vec<ToolDefinition>,
+    definitions: Vec<Definition>,
     /// Tools whose definitions likely hold instructions to a model.
-    steering: BTreeSet<ToolId>,
+    steering: BTreeSet<CapabilityId>,
     left_out: Vec<LeftOut>,
 }
 
 /// The definitions as DLP lets them be shown; a tool that cannot be shown or whose schema cannot
 /// be enforced stays out.
-fn usable(
-    slug: &ProviderSlug,
-    dlp: &Arc<Dlp>,
-    strict: bool,
-    all: Vec<ToolDefinition>,
-) -> UsableTools {
+fn usable(slug: &ProviderSlug, dlp: &Arc<Dlp>, strict: bool, all: Vec<Definition>) -> UsableTools {
     let UsableTools { mut definitions, mut steering, mut left_out } = UsableTools::default();
     let mut patterns = PatternBudget::default();
     for definition in all {
@@ -71,7 +66,7 @@ fn usable(
                 continue;
             }
         };
-        let trial = Tool::new(slug, cleared.clone(), Timestamp::default());
+        let trial = Capability::new(slug, cleared.clone(), Timestamp::default());
         let trial = match trial.and_then(|tool| patterns.admit(tool)) {
             Ok(trial) => trial,
             Err(error) => {
@@ -87,7 +82,7 @@ fn usable(
             tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
         }
         if dlp.engine().holds_instructions(&cleared.to_json()) {
-            steering.insert(ToolId::new(slug, &cleared.name));
+            steering.insert(CapabilityId::new(slug, &cleared.name));
         }
         definitions.push(cleared);
     }
@@ -111,14 +106,14 @@ impl fmt::Display for Unenforced<'_> {
 /// Compiles each definition; a tool whose schema cannot be enforced stays out.
 pub(super) fn compile(
     slug: &ProviderSlug,
-    definitions: Vec<ToolDefinition>,
+    definitions: Vec<Definition>,
     seen: Vec<Timestamp>,
-) -> Vec<Arc<Tool>> {
+) -> Vec<Arc<Capability>> {
     let mut patterns = PatternBudget::default();
     let mut tools = Vec::with_capacity(definitions.len());
     for (definition, updated_at) in definitions.into_iter().zip(seen) {
         let name = definition.name.clone();
-        let tool = Tool::new(slug, definition, updated_at);
+        let tool = Capability::new(slug, definition, updated_at);
         match tool.and_then(|tool| patterns.admit(tool)) {
             Ok(tool) => tools.push(Arc::new(tool)),
             Err(error) => {

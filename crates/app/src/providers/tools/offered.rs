@@ -20,6 +20,7 @@ use crate::{
 };
 use moka::sync::Cache;
 use portcullis_core::{
+    capability::{Capability, CapabilityId},
     mcp::{
         listed::ListedTool,
         names,
@@ -29,7 +30,6 @@ use portcullis_core::{
     policy::Access,
     principal::Scope,
     refusal::Refusal,
-    tool::{Tool, ToolId},
 };
 
 /// Tools near a name that policies are asked about, at most.
@@ -37,8 +37,8 @@ const MOST_NEAR: usize = 32;
 
 /// A tool under the name by which clients know it.
 #[derive(Debug)]
-pub struct OfferedTool {
-    pub tool: Arc<Tool>,
+pub struct Offered {
+    pub tool: Arc<Capability>,
     /// Its name in a list of several providers.
     pub name: String,
     pub listed: ListedTool,
@@ -49,24 +49,24 @@ pub struct OfferedTool {
 /// The tools of one list, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
-    tools: Vec<OfferedTool>,
+    tools: Vec<Offered>,
     by_name: HashMap<String, usize>,
-    by_id: HashMap<ToolId, usize>,
+    by_id: HashMap<CapabilityId, usize>,
     index: Index,
 }
 
 impl Offer {
-    fn prepare(mut tools: Vec<Arc<Tool>>) -> Self {
+    fn prepare(mut tools: Vec<Arc<Capability>>) -> Self {
         tools.sort_by(|one, other| one.id.cmp(&other.id));
         let names = names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
-        let tools: Vec<OfferedTool> = tools
+        let tools: Vec<Offered> = tools
             .into_iter()
             .zip(names)
             .filter_map(|(tool, name)| {
                 let listed = ListedTool::new(&tool);
                 // A client leaves out a tool whose annotations are forbidden.
                 let params = params::find(&tool.definition.input_schema).unwrap_or_default();
-                Some(OfferedTool { name: name?, listed, params, tool })
+                Some(Offered { name: name?, listed, params, tool })
             })
             .collect();
         let index = Index::build(tools.iter().map(|it| &*it.tool));
@@ -80,7 +80,7 @@ impl Offer {
         texts + self.index.weight()
     }
 
-    fn is_of(&self, tools: &[Arc<Tool>]) -> bool {
+    fn is_of(&self, tools: &[Arc<Capability>]) -> bool {
         self.tools.len() == tools.len()
             && tools.iter().all(|tool| {
                 let place = self.by_id.get(&tool.id);
@@ -122,7 +122,7 @@ pub struct NamedTool {
 impl NamedTool {
     /// The tool.
     #[must_use]
-    pub fn get(&self) -> Option<&OfferedTool> {
+    pub fn get(&self) -> Option<&Offered> {
         self.offer.tools.get(self.place)
     }
 }
@@ -142,7 +142,7 @@ impl OfferedTools {
     }
 
     /// All of them, in the order of providers and names.
-    pub fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
+    pub fn iter(&self) -> impl Iterator<Item = &Offered> {
         self.views.iter().flat_map(View::iter)
     }
 
@@ -155,13 +155,13 @@ impl OfferedTools {
 
     /// The tool of this id or name.
     #[must_use]
-    pub fn find(&self, id: &str) -> Option<&OfferedTool> {
+    pub fn find(&self, id: &str) -> Option<&Offered> {
         self.iter().find(|it| it.tool.id.as_str() == id || it.name == id)
     }
 
     /// Tools that answer a question, the best first.
     #[must_use]
-    pub fn search(&self, question: &str, limit: usize) -> Vec<&OfferedTool> {
+    pub fn search(&self, question: &str, limit: usize) -> Vec<&Offered> {
         let indexes: Vec<&Index> = self.views.iter().map(|view| &view.offer.index).collect();
         let usable =
             |list: usize, tool: usize| self.views.get(list).is_some_and(|view| view.holds(tool));
@@ -192,9 +192,8 @@ impl Tools {
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
         let accesses = policies.accesses(&ctx.session.principal);
-        let usable = |it: &OfferedTool| {
-            accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
-        };
+        let usable =
+            |it: &Offered| accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool);
         let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
         Ok(OfferedTools { views })
     }
@@ -205,7 +204,7 @@ impl Tools {
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
-        distance: impl Fn(&OfferedTool) -> Option<usize> + Send,
+        distance: impl Fn(&Offered) -> Option<usize> + Send,
     ) -> Result<Vec<(usize, NamedTool)>, Refusal> {
         let offers = self.offers_of(ctx, provider).await?;
         let mut near = Vec::new();
@@ -241,7 +240,7 @@ impl Tools {
         if let Some(slug) = provider {
             let Some(connection) = reachable.get(slug) else { return Ok(None) };
             let offer = self.offer_of(connection).await?;
-            let id = format!("{slug}:{name}").parse::<ToolId>().ok();
+            let id = format!("{slug}:{name}").parse::<CapabilityId>().ok();
             let place = id.and_then(|id| offer.by_id.get(&id).copied());
             return Ok(place.map(|place| NamedTool { offer, place }));
         }

@@ -26,8 +26,8 @@ pub use self::events::LeftOutTool;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use portcullis_core::{
+    capability::{CapabilityId, CapabilityName, Definition, ProviderSlug},
     id::OrgId,
-    tool::{ProviderSlug, ToolDefinition, ToolId, ToolName},
 };
 use portcullis_store::{Pin, Pinned, StoreError, UpstreamDefinition};
 
@@ -42,14 +42,14 @@ use crate::catalogue::provider::{Pinning, Provider};
 /// Tools that a provider lists, sorted by their pins.
 #[derive(Default)]
 struct SortedTools {
-    shown: Vec<ToolDefinition>,
-    held: BTreeSet<ToolId>,
-    known: BTreeMap<ToolId, Versions>,
+    shown: Vec<Definition>,
+    held: BTreeSet<CapabilityId>,
+    known: BTreeMap<CapabilityId, Versions>,
     /// To be accepted, being the first.
     first: Vec<UpstreamDefinition>,
     waiting: Vec<UpstreamDefinition>,
     /// As accepted again.
-    back: Vec<ToolId>,
+    back: Vec<CapabilityId>,
     /// Changes to record as events.
     changed: Vec<ChangedTool>,
     /// The same values as accepted, in another order.
@@ -66,10 +66,10 @@ impl Tools {
         &self,
         provider: &Provider,
         org: Option<OrgId>,
-        listed: Vec<ToolDefinition>,
-        steering: &BTreeSet<ToolId>,
+        listed: Vec<Definition>,
+        steering: &BTreeSet<CapabilityId>,
         left_out: Vec<LeftOut>,
-    ) -> Result<Vec<ToolDefinition>, StoreError> {
+    ) -> Result<Vec<Definition>, StoreError> {
         let slug = provider.declared.slug.as_str();
         let _one_at_a_time = self.pins.turn.lock().await;
         let now = self.base.clock.now();
@@ -110,7 +110,7 @@ impl Tools {
         &self,
         org: Option<OrgId>,
         pins: &[Pin],
-        listed: &BTreeMap<ToolId, ListedDefinition>,
+        listed: &BTreeMap<CapabilityId, ListedDefinition>,
         left_out: &[LeftOut],
     ) -> Result<Texts, StoreError> {
         let spoilt: BTreeSet<&str> = left_out.iter().map(LeftOut::name).collect();
@@ -147,7 +147,7 @@ impl Tools {
 }
 
 struct ListedDefinition {
-    definition: ToolDefinition,
+    definition: Definition,
     version: String,
     place: usize,
     /// True if it likely holds instructions to a model.
@@ -155,18 +155,18 @@ struct ListedDefinition {
 }
 
 /// Accepted definitions by tool.
-type Texts = BTreeMap<ToolId, ToolDefinition>;
+type Texts = BTreeMap<CapabilityId, Definition>;
 
 /// Each tool with the version it is listed in; of two with one name, the first.
 fn versions(
     slug: &ProviderSlug,
-    listed: Vec<ToolDefinition>,
-    steering: &BTreeSet<ToolId>,
-) -> BTreeMap<ToolId, ListedDefinition> {
+    listed: Vec<Definition>,
+    steering: &BTreeSet<CapabilityId>,
+) -> BTreeMap<CapabilityId, ListedDefinition> {
     let mut versions = BTreeMap::new();
     for (place, definition) in listed.into_iter().enumerate() {
         let version = definition.version();
-        let tool = ToolId::new(slug, &definition.name);
+        let tool = CapabilityId::new(slug, &definition.name);
         let is_steering = steering.contains(&tool);
         let listed = ListedDefinition { definition, version, place, is_steering };
         versions.entry(tool).or_insert(listed);
@@ -179,15 +179,16 @@ fn versions(
 fn sort(
     provider: &Provider,
     Pinned { pins, nameless }: Pinned,
-    listed: BTreeMap<ToolId, ListedDefinition>,
+    listed: BTreeMap<CapabilityId, ListedDefinition>,
     left_out: &[LeftOut],
     mut texts: Texts,
 ) -> SortedTools {
     let slug = &provider.declared.slug;
-    let pins: BTreeMap<ToolId, Pin> = pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
+    let pins: BTreeMap<CapabilityId, Pin> =
+        pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
     let accepted = pins.values().filter(|pin| pin.accepted.is_some());
-    let mut names: HashMap<String, ToolName> = accepted
-        .filter_map(|pin| pin.tool.name().parse::<ToolName>().ok())
+    let mut names: HashMap<String, CapabilityName> = accepted
+        .filter_map(|pin| pin.tool.name().parse::<CapabilityName>().ok())
         .map(|name| (name.skeleton(), name))
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
@@ -219,7 +220,7 @@ fn sort(
 }
 
 /// True if tools wait of which nothing was accepted. A provider is in use once anything of it was.
-fn reviews_new(pinning: Pinning, pins: &BTreeMap<ToolId, Pin>) -> bool {
+fn reviews_new(pinning: Pinning, pins: &BTreeMap<CapabilityId, Pin>) -> bool {
     match pinning {
         Pinning::On | Pinning::Off => false,
         Pinning::ReviewAdditions => pins.values().any(|pin| pin.accepted.is_some()),
@@ -228,7 +229,7 @@ fn reviews_new(pinning: Pinning, pins: &BTreeMap<ToolId, Pin>) -> bool {
 }
 
 impl ListedDefinition {
-    fn upstream_definition(&self, tool: &ToolId) -> UpstreamDefinition {
+    fn upstream_definition(&self, tool: &CapabilityId) -> UpstreamDefinition {
         let text = self.definition.to_json().to_string();
         UpstreamDefinition { tool: tool.clone(), version: self.version.clone(), text }
     }
@@ -237,7 +238,7 @@ impl ListedDefinition {
 impl SortedTools {
     fn add(
         &mut self,
-        tool: ToolId,
+        tool: CapabilityId,
         pin: Option<&Pin>,
         listed: ListedDefinition,
         texts: &mut Texts,
@@ -292,7 +293,7 @@ impl SortedTools {
     }
 
     /// A tool of which nothing was accepted yet.
-    fn add_new(&mut self, tool: ToolId, pin: Option<&Pin>, listed: ListedDefinition) {
+    fn add_new(&mut self, tool: CapabilityId, pin: Option<&Pin>, listed: ListedDefinition) {
         if !self.review && !listed.is_steering {
             self.first.push(listed.upstream_definition(&tool));
             self.known.insert(tool, (Some(listed.version), None));
@@ -309,7 +310,7 @@ impl SortedTools {
 
     fn wait(
         &mut self,
-        tool: &ToolId,
+        tool: &CapabilityId,
         pin: Option<&Pin>,
         listed: &ListedDefinition,
         accepted: Option<String>,
@@ -323,7 +324,7 @@ impl SortedTools {
 }
 
 /// A definition as it is kept.
-pub(crate) fn read(text: &str) -> Option<ToolDefinition> {
+pub(crate) fn read(text: &str) -> Option<Definition> {
     use portcullis_core::json::{self, Bounds};
-    ToolDefinition::from_json(json::parse(text.as_bytes(), Bounds::RECORDED).ok()?)
+    Definition::from_json(json::parse(text.as_bytes(), Bounds::RECORDED).ok()?)
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use portcullis_core::{
     audit::RecordedDecision,
     call::{DecisionInputs, Ruling},
+    capability::Capability,
     clock::Timestamp,
     json::Document,
     policy::{
         DlpFacts, Explain, Indeterminate, KnownContext, Obligation, OrgView, Phase, PolicySet,
         Principal, Question, TOKEN_SCOPES, Verdict,
     },
-    tool::Tool,
 };
 use portcullis_store::EventRecord;
 use serde_json::Value;
@@ -70,7 +70,7 @@ pub(super) enum Before {
 /// One recorded call, ready to be decided again.
 pub(super) struct Call<'a> {
     principal: &'a Principal,
-    tool: &'a Tool,
+    tool: &'a Capability,
     time: Timestamp,
     detached: &'a Detached<'a>,
     inputs: &'a Inputs<'a>,
@@ -86,7 +86,7 @@ impl<'a> Call<'a> {
         core: &Core<'_>,
         (detached, inputs): (&'a Detached<'a>, &'a Inputs<'a>),
         principal: &'a Principal,
-        tool: &'a Tool,
+        tool: &'a Capability,
     ) -> Self {
         Self {
             principal,

@@ -7,12 +7,12 @@ mod view;
 use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
+    capability::Capability,
     policy::{
         Considered, Explain, OrgView, Outcome, Phase, PolicySet, Principal, suggested_permit,
     },
     principal::Scope,
     refusal::Refusal,
-    tool::Tool,
 };
 use portcullis_store::EventRecord;
 use tokio::time::Instant;
@@ -38,7 +38,7 @@ const MAX_POLICIES: usize = 100;
 /// operator.
 pub(crate) struct Explainer<'a> {
     pub(crate) set: &'a PolicySet,
-    pub(crate) tools: &'a dyn Fn(&str) -> Option<Arc<Tool>>,
+    pub(crate) tools: &'a dyn Fn(&str) -> Option<Arc<Capability>>,
     pub(crate) org: Option<&'a OrgView>,
 }
 

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use portcullis_core::{
     audit::RecordedDecision,
+    capability::Capability,
     policy::{DLP_DEFAULT, PolicySet, Principal, TOKEN_SCOPES, TOOL_PINNING},
-    tool::Tool,
 };
 use portcullis_store::EventRecord;
 
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{
     base::long_work::Stop,
-    catalogue::ToolTable,
+    catalogue::CapabilityTable,
     simulation::{Options, decision::SimulatedDecision, sets::Sets},
 };
 
 /// A tool of the log.
 struct RecordedTool {
-    tool: Arc<Tool>,
+    tool: Arc<Capability>,
     /// Both sets have the same policies about it.
     same: bool,
     /// The candidate can ask for approvals of its calls.
@@ -32,7 +32,7 @@ struct RecordedTool {
 /// A replay: its sets and what it has seen.
 pub(super) struct Player {
     sets: Sets,
-    tools: Arc<ToolTable>,
+    tools: Arc<CapabilityTable>,
     org: String,
     known: HashMap<String, Option<RecordedTool>>,
     principals: HashMap<String, Arc<Principal>>,
@@ -45,7 +45,7 @@ pub(super) struct Player {
 impl Player {
     pub(super) fn new(
         sets: Sets,
-        tools: Arc<ToolTable>,
+        tools: Arc<CapabilityTable>,
         org: String,
         options: &Options,
         sample: Option<f64>,
@@ -115,8 +115,9 @@ impl Player {
             return;
         }
         let baseline = self.sets.baseline();
-        let same =
-            |tool: &Tool| baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool));
+        let same = |tool: &Capability| {
+            baseline.is_some_and(|it| self.sets.candidate.is_same_for(it, tool))
+        };
         let found = self.tools.get(tool);
         let found = found.map(|(tool, _)| RecordedTool {
             same: same(tool),

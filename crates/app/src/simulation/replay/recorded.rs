@@ -9,10 +9,10 @@ use std::{
 use portcullis_core::{
     audit::RecordedDecision,
     authorization::ClientRef,
+    capability::Capability,
     id::PrincipalKind,
     json::{self, Bounds, Document},
     policy::{Agent, Identity, KnownContext},
-    tool::Tool,
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 use serde_json::{Value, value::RawValue};
@@ -185,7 +185,7 @@ impl Inputs<'_> {
         &mut self,
         captured: &RawValue,
         findings: &[RecordedFinding<'_>],
-        tool: &Tool,
+        tool: &Capability,
     ) {
         let captured = json::parse(captured.get().as_bytes(), Bounds::RECORDED);
         let Ok(Value::Object(mut members)) = captured else { return };

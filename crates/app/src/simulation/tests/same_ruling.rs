@@ -5,7 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use portcullis_core::{
     audit::{Capture, RecordedDecision},
-    call::{Answer, Asker, CallResult, Cleared, Denial, Limiter, PinState, Ruling, ToolCall},
+    call::{Answer, Asker, CallResult, Cleared, Denial, Limiter, PinState, Ruling, Use},
+    capability::{Capability, Definition},
     clock::Timestamp,
     dlp::{Engine, FingerprintKey, Settings, Subject},
     id::PrincipalKind,
@@ -14,7 +15,6 @@ use portcullis_core::{
         Catalogue, Explain, Full, Identity, Obligation, Phase, PolicyFile, PolicySet, Principal,
         Rate,
     },
-    tool::{Tool, ToolDefinition},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -35,20 +35,17 @@ impl Limiter for Unlimited {
     fn give_back(&self, _: &str, _: Rate) {}
 }
 
-static TOOL: LazyLock<Arc<Tool>> = LazyLock::new(|| {
+static TOOL: LazyLock<Arc<Capability>> = LazyLock::new(|| {
     let text = json!({ "type": "string" });
     let to = json!({ "type": "string", "pattern": "^[a-z@. ]*$" });
     let input = json!({ "n": { "type": "integer" }, "to": to, "text": text });
     let output = json!({ "state": text, "mail": text });
-    let definition = ToolDefinition {
+    let definition = Definition {
         output_schema: Some(json!({ "type": "object", "properties": output })),
         annotations: json!({}),
-        ..ToolDefinition::new(
-            "send".parse().unwrap(),
-            json!({ "type": "object", "properties": input }),
-        )
+        ..Definition::new("send".parse().unwrap(), json!({ "type": "object", "properties": input }))
     };
-    Arc::new(Tool::new(&"mail".parse().unwrap(), definition, Timestamp::default()).unwrap())
+    Arc::new(Capability::new(&"mail".parse().unwrap(), definition, Timestamp::default()).unwrap())
 });
 
 /// Settings that ship, settings that mask and block more, and settings that scan next to nothing.
@@ -191,10 +188,10 @@ fn invoked(engine: &Engine, set: &PolicySet, case: &Case) -> Option<Outcome> {
         capture: Capture::Off,
     };
     let subject = Subject::of(key()).calling(case.tool.id.as_str());
-    let call = || -> Result<Cleared<ToolCall>, Denial> {
+    let call = || -> Result<Cleared<Use>, Denial> {
         let tool = Arc::clone(&case.tool);
         let input = case.input.clone();
-        let call = ToolCall::new(engine, tool, case.pin, input, case.bytes)?;
+        let call = Use::new(engine, tool, case.pin, input, case.bytes)?;
         let permitted = call.scan(engine, &subject)?.decide(set, engine, asker)?;
         permitted.fulfil(engine, &Unlimited)
     };

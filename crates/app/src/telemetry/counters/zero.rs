@@ -62,8 +62,8 @@ pub(super) const WITNESSED: [&str; 8] = [
 /// Tables whose rows can be left out of an answer.
 pub(super) const TABLES: [&str; 14] = [
     "approvals", "audit_checkpoints", "audit_heads", "audit_intents", "connect_attempts", "orgs",
-    "principals", "providers", "secrets", "sink_cursors", "tokens", "tool_lists", "tool_pins",
-    "tool_surplus",
+    "principals", "providers", "secrets", "sink_cursors", "tokens", "capability_lists",
+    "capability_pins", "capability_surplus",
 ];
 
 /// Starts the series whose labels the gateway itself has.

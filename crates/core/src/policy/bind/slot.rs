@@ -7,6 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use cedar_policy::Entities;
 
+use crate::capability::Capability;
 use crate::policy::{
     bind::{
         check::{self, ToolCheck},
@@ -28,7 +29,6 @@ use crate::policy::{
     },
     watch::Watch,
 };
-use crate::tool::Tool;
 
 /// A policy that can apply to the tool.
 #[derive(Debug, Clone)]
@@ -68,7 +68,7 @@ impl Slot {
     pub(in crate::policy) fn build<W: Watch>(
         policies: &Policies,
         declared: &Declared,
-        tool: &Tool,
+        tool: &Capability,
         was: Option<&Arc<Self>>,
         keys: &mut PrincipalKeys,
         watch: &W,

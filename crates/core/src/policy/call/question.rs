@@ -15,7 +15,7 @@ use crate::policy::{
         values::{self, Unreadable},
     },
 };
-use crate::{clock::Timestamp, json::Node, tool::Tool};
+use crate::{capability::Capability, clock::Timestamp, json::Node};
 
 /// Findings of DLP, in numbers and names.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub struct DlpFacts<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct Question<'a> {
     pub principal: &'a Principal,
-    pub tool: &'a Tool,
+    pub tool: &'a Capability,
     /// The arguments; valid against the tool's input schema.
     pub input: Node<'a>,
     /// Facts that were kept of the call, as an object; computed from the input when there are none.

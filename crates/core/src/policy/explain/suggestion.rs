@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::{
+    capability::Capability,
     clock::Timestamp,
     policy::{
         call::{identity::Identity, question::Question},
@@ -24,7 +25,6 @@ use crate::{
             values,
         },
     },
-    tool::Tool,
 };
 
 /// The most conditions of a suggested permit.
@@ -43,7 +43,7 @@ const RESERVED: [&str; 10] =
 /// express it.
 #[must_use]
 pub fn suggested_permit(
-    tool: &Arc<Tool>,
+    tool: &Arc<Capability>,
     question: &Question<'_>,
     known: &KnownContext,
     about: &str,
@@ -70,7 +70,7 @@ pub fn suggested_permit(
 }
 
 /// Returns true if a set of this policy alone loads and allows the call.
-fn allows(tool: &Arc<Tool>, question: &Question<'_>, text: &str) -> bool {
+fn allows(tool: &Arc<Capability>, question: &Question<'_>, text: &str) -> bool {
     let Ok(provider) = tool.id.provider().parse() else { return false };
     let catalogue = Catalogue::new([(provider, Some(vec![Arc::clone(tool)]))]);
     let file = PolicyFile { path: "suggested.cedar".to_owned(), text: text.to_owned() };

@@ -7,6 +7,7 @@ use cedar_policy::{EntityTypeName, EntityUid};
 
 use super::PolicySet;
 use crate::{
+    capability::Capability,
     id::PrincipalId,
     policy::{
         bind::access_table::{Access, AccessRow, AccessTable, access},
@@ -16,7 +17,6 @@ use crate::{
         load::obligations::{Channel, PolicyObligations},
         terms::Status,
     },
-    tool::Tool,
 };
 
 /// Access of one principal to every tool.
@@ -30,7 +30,7 @@ pub struct Accesses<'a> {
 impl Accesses<'_> {
     /// Returns the access to `tool`.
     #[must_use]
-    pub fn of(&self, tool: &Tool) -> Access {
+    pub fn of(&self, tool: &Capability) -> Access {
         let bound = self.set.slots.get(tool.id.as_str());
         let current = bound.is_some_and(|slot| slot.tool_version == tool.version);
         match self.table.numbers.get(tool.id.as_str()) {
@@ -63,14 +63,14 @@ impl PolicySet {
 
     /// Returns the access of `principal` to one tool.
     #[must_use]
-    pub fn access(&self, principal: &Principal, tool: &Tool) -> Access {
+    pub fn access(&self, principal: &Principal, tool: &Capability) -> Access {
         access(&self.slot(tool), principal)
     }
 
     /// Returns true if the policy of this name can apply to `tool`. Built-ins apply to every tool;
     /// there is no policy of an unknown name.
     #[must_use]
-    pub fn applies_to_tool(&self, id: &str, tool: &Tool) -> bool {
+    pub fn applies_to_tool(&self, id: &str, tool: &Capability) -> bool {
         if self.policies.find(id).is_none() {
             return self.find(id).is_some();
         }
@@ -91,7 +91,7 @@ impl PolicySet {
 
     /// True if a policy that is active can ask for approvals of calls of this tool.
     #[must_use]
-    pub fn can_ask_for_approvals(&self, tool: &Tool) -> bool {
+    pub fn can_ask_for_approvals(&self, tool: &Capability) -> bool {
         self.policies.iter().any(|placed| {
             let annotations = &placed.policy.annotations;
             let asks =

@@ -15,7 +15,7 @@ use crate::policy::{
     tool::catalogue::ToolFacts,
     watch::{DraftBounds, DraftError, DraftSize, Unwatched, Watch},
 };
-use crate::{clock::Timestamp, tool::Tool};
+use crate::{capability::Capability, clock::Timestamp};
 
 /// Changes to a set. A policy that is both added and removed is added.
 #[derive(Debug, Clone, Default)]
@@ -63,7 +63,7 @@ impl PolicySet {
     /// same policies about it. A set and a draft of it share what they do not differ in, so this
     /// costs two look-ups.
     #[must_use]
-    pub fn is_same_for(&self, other: &Self, tool: &Tool) -> bool {
+    pub fn is_same_for(&self, other: &Self, tool: &Capability) -> bool {
         Arc::ptr_eq(&self.slot(tool), &other.slot(tool))
     }
 

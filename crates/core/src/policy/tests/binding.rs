@@ -10,11 +10,11 @@ const RULES: &str = r#"
     when { context.input has limit && context.input.limit < 100 };
 "#;
 
-fn list(kind: &str) -> Arc<Tool> {
+fn list(kind: &str) -> Arc<Capability> {
     tool("a:list", &json!({"limit": {"type": kind}}))
 }
 
-fn only(kind: &str) -> Arc<Tool> {
+fn only(kind: &str) -> Arc<Capability> {
     tool("a:only", &json!({"limit": {"type": kind}}))
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::trust::Login;
 
-fn tools() -> Vec<Arc<Tool>> {
+fn tools() -> Vec<Arc<Capability>> {
     let amount = json!({"amount": {"type": "integer"}});
     let reads = json!({"readOnlyHint": true, "openWorldHint": false});
     vec![

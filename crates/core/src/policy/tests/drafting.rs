@@ -11,7 +11,7 @@ const RULES: &str = r#"
     @id("later") @mode("shadow") forbid (principal, action == Mcp::Action::"a:only", resource);
 "#;
 
-fn tools() -> Vec<Arc<Tool>> {
+fn tools() -> Vec<Arc<Capability>> {
     let input = json!({"limit": {"type": "integer"}});
     vec![tool("a:list", &input), tool("a:only", &input)]
 }

@@ -11,7 +11,7 @@ use super::*;
 const TOOLS: [(&str, bool); 4] =
     [("a:one", true), ("a:two", false), ("b:one", true), ("b:two", false)];
 
-fn tools() -> Vec<Arc<Tool>> {
+fn tools() -> Vec<Arc<Capability>> {
     let input = json!({"n": {"type": "integer"}, "s": {"type": "string"}});
     let tool =
         |(id, reads): (&str, bool)| tool_with(id, &input, &json!({"readOnlyHint": reads}), None);

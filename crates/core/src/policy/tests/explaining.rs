@@ -13,7 +13,7 @@ const RULES: &str = r#"
     when { context.input has amount && context.input.amount > 400 };
 "#;
 
-fn pay() -> Arc<Tool> {
+fn pay() -> Arc<Capability> {
     tool("pay:send", &json!({"amount": {"type": "integer"}, "country": {"type": "string"}}))
 }
 
@@ -181,7 +181,7 @@ fn each_clause_tells_the_values_that_it_reads_as_far_as_they_are_known() {
 }
 
 /// Permit that is suggested for a call of a tool with these properties.
-fn suggested(properties: &Value, input: &Value, known: &KnownContext) -> (Arc<Tool>, String) {
+fn suggested(properties: &Value, input: &Value, known: &KnownContext) -> (Arc<Capability>, String) {
     let tool = tool("pay:send", properties);
     let member = caller(Role::Member);
     let asked = question(&member, &tool, input);

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn mail() -> Arc<Tool> {
+fn mail() -> Arc<Capability> {
     tool(
         "mail:send",
         &json!({

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn pay() -> Arc<Tool> {
+fn pay() -> Arc<Capability> {
     tool(
         "pay:send",
         &json!({

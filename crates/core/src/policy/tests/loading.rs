@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn gh() -> Vec<Arc<Tool>> {
+fn gh() -> Vec<Arc<Capability>> {
     vec![
         tool("github:create-issue", &json!({"repo": {"type": "string"}})),
         tool("github:list.repos", &json!({"limit": {"type": "integer"}})),
@@ -207,7 +207,7 @@ fn an_error_names_the_cure() {
     let mut definition = tool("bank:pay", &number).definition.clone();
     definition.input_schema["required"] = json!(["amount", "count", "name"]);
     let provider: ProviderSlug = "bank".parse().unwrap();
-    let tools = [Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())];
+    let tools = [Arc::new(Capability::new(&provider, definition, Timestamp::default()).unwrap())];
     let of = |when: &str, rest: &str| {
         format!(
             "@id(\"a\") @reason(\"r\") forbid (principal, action == Mcp::Action::\"bank:pay\", resource)\n\

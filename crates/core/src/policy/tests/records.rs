@@ -13,7 +13,7 @@ forbid (principal is Mcp::Service, action, resource);
 @id("all") permit (principal, action == Mcp::Action::"github:write", resource is Mcp::Tool in Mcp::Provider::"github");
 "#;
 
-fn github() -> Vec<Arc<Tool>> {
+fn github() -> Vec<Arc<Capability>> {
     vec![tool("github:write", &json!({"repo": {"type": "string"}})), tool("a:b", &json!({}))]
 }
 
@@ -158,7 +158,7 @@ fn filters_tell_which_policies_concern_whom() {
         let records = set.records().iter().filter(|it| !it.builtin && concerned(&it.id));
         records.map(|record| record.id.to_string()).collect::<Vec<_>>()
     };
-    let by_tool = |tool: &Tool| those(&|id| set.applies_to_tool(id, tool));
+    let by_tool = |tool: &Capability| those(&|id| set.applies_to_tool(id, tool));
     let by_principal = |text: &str| {
         let somebody: Somebody = text.parse().unwrap();
         those(&|id| set.concerns(id, &somebody))

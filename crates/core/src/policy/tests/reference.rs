@@ -23,7 +23,7 @@ fn every_snippet_of_the_reference_loads_without_a_warning() {
         let mut definition = tool(id, &input).definition.clone();
         definition.input_schema["required"] = json!(["amount"]);
         let provider: ProviderSlug = id.split_once(':').unwrap().0.parse().unwrap();
-        Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap())
+        Arc::new(Capability::new(&provider, definition, Timestamp::default()).unwrap())
     };
     let tools = [required("stripe:create-refund"), tool("gmail:send", &input)];
     let files = vec![
@@ -46,7 +46,7 @@ fn the_policies_of_the_page_on_approvals_load_for_a_tool_with_an_amount() {
         tool("bank:pay", &json!({"amount": {"type": "number"}})).definition.clone();
     definition.input_schema["required"] = json!(["amount"]);
     let provider: ProviderSlug = "bank".parse().unwrap();
-    let pay = Arc::new(Tool::new(&provider, definition, Timestamp::default()).unwrap());
+    let pay = Arc::new(Capability::new(&provider, definition, Timestamp::default()).unwrap());
 
     let set = loaded(&blocks(APPROVALS, "cedar").concat(), &[pay]);
 

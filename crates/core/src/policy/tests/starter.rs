@@ -4,7 +4,7 @@ use super::*;
 
 pub(super) const STARTER: &str = include_str!("../../../../gateway/assets/starter.cedar");
 
-pub(super) fn sample() -> Vec<Arc<Tool>> {
+pub(super) fn sample() -> Vec<Arc<Capability>> {
     let reads = json!({"readOnlyHint": true});
     let writes = json!({"readOnlyHint": false, "destructiveHint": false});
     let text = json!({"type": "string"});

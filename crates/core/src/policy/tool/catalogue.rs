@@ -7,16 +7,16 @@ use std::{
 
 use cedar_policy::{Entities, Entity, RestrictedExpression};
 
+use crate::capability::{Capability, CapabilityId, ProviderSlug};
 use crate::policy::{
     engine::{Member, RequestTarget},
     language::entity_types::{EVERYTHING, HINTS, entity_types, uid},
 };
-use crate::tool::{ProviderSlug, Tool, ToolId};
 
 /// The providers there are, and the tools of those that have told them.
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
-    providers: BTreeMap<String, Option<BTreeMap<String, Arc<Tool>>>>,
+    providers: BTreeMap<String, Option<BTreeMap<String, Arc<Capability>>>>,
     webhooks: BTreeSet<String>,
 }
 
@@ -41,9 +41,9 @@ impl Catalogue {
     /// From each configured provider and its tools; `None` while they are not known yet.
     #[must_use]
     pub fn new(
-        providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Tool>>>)>,
+        providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Capability>>>)>,
     ) -> Self {
-        let by_id = |tools: Vec<Arc<Tool>>| {
+        let by_id = |tools: Vec<Arc<Capability>>| {
             tools.into_iter().map(|tool| (tool.id.as_str().to_owned(), tool)).collect()
         };
         let providers = providers
@@ -66,7 +66,7 @@ impl Catalogue {
     }
 
     /// Every tool that is known.
-    pub(in crate::policy) fn tools(&self) -> impl Iterator<Item = &Arc<Tool>> {
+    pub(in crate::policy) fn tools(&self) -> impl Iterator<Item = &Arc<Capability>> {
         self.providers.values().flatten().flat_map(BTreeMap::values)
     }
 
@@ -75,7 +75,7 @@ impl Catalogue {
     }
 
     /// The tool of this id, or why it is not known here.
-    pub fn find_tool(&self, id: &str) -> Result<&Arc<Tool>, &'static str> {
+    pub fn find_tool(&self, id: &str) -> Result<&Arc<Capability>, &'static str> {
         let (slug, _) = id.split_once(':').ok_or("this is no id of a tool")?;
         let provider = self.providers.get(slug).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
@@ -83,7 +83,7 @@ impl Catalogue {
     }
 
     pub(in crate::policy) fn tool(&self, id: &str) -> NameLookup {
-        let Ok(parsed) = id.parse::<ToolId>() else { return NameLookup::NoName };
+        let Ok(parsed) = id.parse::<CapabilityId>() else { return NameLookup::NoName };
         if parsed.provider() == Self::RESERVED_PROVIDER {
             return NameLookup::NoName;
         }
@@ -136,7 +136,7 @@ pub(in crate::policy) struct Hints {
 
 impl Hints {
     /// Defaults are the MCP spec's: silent tools may destroy and reach the open world.
-    fn of(tool: &Tool) -> Self {
+    fn of(tool: &Capability) -> Self {
         let hint = |name, default| tool.definition.hint(name).unwrap_or(default);
         let read_only = hint("readOnlyHint", false);
         Self {
@@ -164,7 +164,7 @@ impl Hints {
 
 impl ToolFacts {
     /// `labels` are those that the operator gave the tool.
-    pub(in crate::policy) fn of(tool: &Tool, labels: &[&str]) -> Self {
+    pub(in crate::policy) fn of(tool: &Capability, labels: &[&str]) -> Self {
         let hints = Hints::of(tool);
         let provider_group = format!("{}:*", tool.id.provider());
         let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];

@@ -29,13 +29,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use self::{kind::FactKind, pipeline::Pipeline};
+use crate::capability::{CapabilityId, ProviderSlug};
 use crate::json::Node;
 use crate::policy::{
     engine::Plain,
     files::{PolicyError, SourceFile},
     tool::shape::Shape,
 };
-use crate::tool::{ProviderSlug, ToolId};
 
 /// The file of facts, within the policies folder.
 pub const FACTS_FILE: &str = "facts.toml";
@@ -80,7 +80,7 @@ pub(in crate::policy) struct Declared {
 
 impl Declared {
     /// The facts of a tool; what is declared for it goes before what is for its provider.
-    pub(in crate::policy) fn facts_of(&self, tool: &ToolId) -> Vec<Arc<Fact>> {
+    pub(in crate::policy) fn facts_of(&self, tool: &CapabilityId) -> Vec<Arc<Fact>> {
         let own = self.facts.get(tool.as_str()).into_iter().flatten();
         let shared = self.facts.get(&group(tool)).into_iter().flatten();
         let mut found: Vec<Arc<Fact>> = Vec::new();
@@ -93,7 +93,7 @@ impl Declared {
     }
 
     /// The labels of a tool, in order.
-    pub(in crate::policy) fn labels_of(&self, tool: &ToolId) -> Vec<&str> {
+    pub(in crate::policy) fn labels_of(&self, tool: &CapabilityId) -> Vec<&str> {
         let group = group(tool);
         let has =
             |tools: &BTreeSet<String>| tools.contains(tool.as_str()) || tools.contains(&group);
@@ -133,7 +133,7 @@ impl Declared {
     }
 }
 
-fn group(tool: &ToolId) -> String {
+fn group(tool: &CapabilityId) -> String {
     format!("{}:*", tool.provider())
 }
 
@@ -212,6 +212,6 @@ fn fact(name: String, written: WrittenFact) -> Result<Fact, String> {
 fn is_pattern(text: &str) -> bool {
     match text.strip_suffix(":*") {
         Some(provider) => provider.parse::<ProviderSlug>().is_ok(),
-        None => text.parse::<ToolId>().is_ok(),
+        None => text.parse::<CapabilityId>().is_ok(),
     }
 }

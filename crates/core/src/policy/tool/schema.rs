@@ -8,6 +8,7 @@ use std::sync::Arc;
 use cedar_policy::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
+use crate::capability::Capability;
 use crate::policy::{
     language::entity_types::{EVERYTHING, HINTS, NAMESPACE},
     tool::{
@@ -16,7 +17,6 @@ use crate::policy::{
         shape::{Member, Members, record_json},
     },
 };
-use crate::tool::Tool;
 
 /// Types of a tool's input and structured answer, as policies can read them.
 pub(in crate::policy) struct Shapes {
@@ -28,7 +28,7 @@ pub(in crate::policy) struct Shapes {
 }
 
 impl Shapes {
-    pub(in crate::policy) fn of(tool: &Tool, facts: Vec<Arc<Fact>>) -> Self {
+    pub(in crate::policy) fn of(tool: &Capability, facts: Vec<Arc<Fact>>) -> Self {
         let definition = tool.listed_definition();
         let output = definition.output_schema.as_ref();
         Self {

@@ -1,6 +1,6 @@
 //! One entry of a client as one `[[providers]]`.
 
-use portcullis_core::{policy::Catalogue, tool::ProviderSlug};
+use portcullis_core::{capability::ProviderSlug, policy::Catalogue};
 use serde_json::Value;
 
 use super::{

@@ -10,9 +10,9 @@ use std::{
 use clap::Args;
 use portcullis_app::Workbench;
 use portcullis_core::{
+    capability::Capability,
     json::Document,
     policy::{DEFAULT_DENY, FACTS_FILE, PolicyFile},
-    tool::Tool,
 };
 use serde_json::json;
 
@@ -156,12 +156,12 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-type ByProvider<'a> = BTreeMap<&'a str, Vec<&'a Tool>>;
+type ByProvider<'a> = BTreeMap<&'a str, Vec<&'a Capability>>;
 
 /// The tools of each provider, or of this one.
 fn by_provider<'a>(bench: &'a Workbench, only: Option<&str>) -> ByProvider<'a> {
     let mut providers = ByProvider::new();
-    let is_wanted = |tool: &&Tool| only.is_none_or(|slug| tool.id.provider() == slug);
+    let is_wanted = |tool: &&Capability| only.is_none_or(|slug| tool.id.provider() == slug);
     for tool in bench.tools().filter(is_wanted) {
         providers.entry(tool.id.provider()).or_default().push(tool);
     }
@@ -169,7 +169,7 @@ fn by_provider<'a>(bench: &'a Workbench, only: Option<&str>) -> ByProvider<'a> {
 }
 
 /// Hints of its server about it, for people.
-fn hints(tool: &Tool) -> &'static str {
+fn hints(tool: &Capability) -> &'static str {
     let hint = |name: &str| tool.definition.hint(name);
     match (hint("readOnlyHint"), hint("destructiveHint")) {
         (Some(true), _) => "only reads",
@@ -178,13 +178,13 @@ fn hints(tool: &Tool) -> &'static str {
     }
 }
 
-fn only_reads(tool: &Tool) -> bool {
+fn only_reads(tool: &Capability) -> bool {
     tool.definition.hint("readOnlyHint") == Some(true)
 }
 
 /// Permits of the tools that only read, by name: what their server adds later is permitted by no policy.
-fn reading(slug: &str, tools: &[&Tool], for_services: ForServices) -> String {
-    let reads: Vec<&Tool> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
+fn reading(slug: &str, tools: &[&Capability], for_services: ForServices) -> String {
+    let reads: Vec<&Capability> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
     if reads.is_empty() {
         return "\n// No tool here says that it only reads, so nothing is permitted yet.\n"
             .to_owned();

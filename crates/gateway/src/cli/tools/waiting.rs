@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use portcullis_core::{
+    capability::{Definition, Difference},
     id::OrgId,
-    tool::{Difference, ToolDefinition},
 };
 use serde_json::{Value, json};
 
@@ -103,12 +103,12 @@ pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, 
 }
 
 /// A definition as the API shows it, under the name of its tool.
-fn definition(answer: &Value, side: &str) -> Option<ToolDefinition> {
+fn definition(answer: &Value, side: &str) -> Option<Definition> {
     let shown = answer.get(side).filter(|shown| shown.is_object())?;
     let at = |name: &str| shown.get(name).cloned().unwrap_or_default();
     let text_of = |name: &str| shown.get(name).and_then(Value::as_str).map(str::to_owned);
     let (_, tool) = text(answer, "id").split_once(':')?;
-    Some(ToolDefinition {
+    Some(Definition {
         name: tool.parse().ok()?,
         title: text_of("title"),
         description: text_of("description"),

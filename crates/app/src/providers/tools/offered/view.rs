@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Offer, OfferedTool};
+use super::{Offer, Offered};
 
 /// A list and those of its tools that may be used. Two are equal if list and tools are the same.
 #[derive(Debug, Clone)]
@@ -17,8 +17,8 @@ pub(super) struct View {
 
 impl View {
     /// The view of a list in which the tools are that `usable` tells.
-    pub(super) fn new(offer: Arc<Offer>, usable: impl Fn(&OfferedTool) -> bool) -> Self {
-        let word = |tools: &[OfferedTool]| {
+    pub(super) fn new(offer: Arc<Offer>, usable: impl Fn(&Offered) -> bool) -> Self {
+        let word = |tools: &[Offered]| {
             let bits = (0_u32..).zip(tools).filter(|(_, tool)| usable(tool));
             bits.fold(0, |word, (bit, _)| word | 1 << bit)
         };
@@ -37,7 +37,7 @@ impl View {
     }
 
     /// The tools that may be used.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &OfferedTool> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Offered> {
         let tools = self.offer.tools.iter().enumerate();
         tools.filter(|(place, _)| self.holds(*place)).map(|(_, tool)| tool)
     }

@@ -1,6 +1,6 @@
 //! Acceptance of a definition that waits: both of its sides, and what is recorded of it.
 
-use portcullis_core::tool::ToolDefinition;
+use portcullis_core::capability::Definition;
 use portcullis_store::{Pin, Store, StoreError};
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use super::read;
 #[derive(Debug)]
 pub struct Waiting {
     /// Accepted definition; `None` for a new tool.
-    pub accepted: Option<ToolDefinition>,
-    pub found: ToolDefinition,
+    pub accepted: Option<Definition>,
+    pub found: Definition,
 }
 
 impl Waiting {

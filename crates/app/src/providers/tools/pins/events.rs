@@ -8,11 +8,11 @@ use std::{
 
 use portcullis_core::{
     audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
+    capability::{CapabilityId, CapabilityName, ProviderSlug},
     clock::Clock,
     id::{EventId, Ids, OrgId},
     random::Random,
     refusal::Executed,
-    tool::{ProviderSlug, ToolId, ToolName},
 };
 use portcullis_store::{AuditWriter, Store, StoreError};
 use portcullis_upstream::SkippedTool;
@@ -36,7 +36,7 @@ const STEERING: &str = "likely instructions in the definition";
 
 /// A tool whose definition is not the accepted one.
 pub(super) struct ChangedTool {
-    pub(super) tool: ToolId,
+    pub(super) tool: CapabilityId,
     pub(super) old: Option<String>,
     pub(super) new: String,
     pub(super) members: Vec<&'static str>,
@@ -46,7 +46,7 @@ pub(super) struct ChangedTool {
 
 /// A tool that is listed with the same values as accepted, in another order.
 pub(super) struct RearrangedTool {
-    pub(super) tool: ToolId,
+    pub(super) tool: CapabilityId,
     pub(super) version: String,
 }
 
@@ -83,11 +83,11 @@ impl LeftOut {
     }
 
     /// The tool it would be, if its name can be one.
-    pub(super) fn tool(&self, provider: &ProviderSlug) -> Option<ToolId> {
-        Some(ToolId::new(provider, &self.name.parse().ok()?))
+    pub(super) fn tool(&self, provider: &ProviderSlug) -> Option<CapabilityId> {
+        Some(CapabilityId::new(provider, &self.name.parse().ok()?))
     }
 
-    pub(super) fn twin(name: &ToolName, first: &ToolName) -> Self {
+    pub(super) fn twin(name: &CapabilityName, first: &CapabilityName) -> Self {
         Self::new(name.as_str(), &format_args!("its name can be taken for that of `{first}`"))
     }
 }
@@ -359,7 +359,7 @@ fn event(
 }
 
 /// A tool as the target of an event.
-pub(crate) fn tool(id: &ToolId, version: Option<String>) -> Target {
+pub(crate) fn tool(id: &CapabilityId, version: Option<String>) -> Target {
     Target { credential: None, id: Some(id.to_string()), provider_id: None, kind: "mcp", version }
 }
 

@@ -8,9 +8,9 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     call::PinState,
+    capability::{Capability, CapabilityId},
     clock::Timestamp,
     id::OrgId,
-    tool::{Tool, ToolId},
 };
 use portcullis_store::{Pin, PinChange, StoreError};
 
@@ -44,15 +44,15 @@ enum HeldCalls {
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     /// Read by every call.
-    held: ArcSwap<HashMap<Org, HashMap<ToolId, HeldCalls>>>,
+    held: ArcSwap<HashMap<Org, HashMap<CapabilityId, HeldCalls>>>,
     /// Accepted and waiting version of each tool, as they were when its upstream was asked last.
-    pub(super) known: Mutex<HashMap<(Org, ToolId), Versions>>,
+    pub(super) known: Mutex<HashMap<(Org, CapabilityId), Versions>>,
     /// Tools of each provider that cannot be used, as recorded in events.
     pub(super) left_out: Mutex<HashMap<(Org, String), Vec<LeftOut>>>,
     /// The same as of the last look, as they may be shown; few of each provider.
     pub(super) shown_left_out: Mutex<BTreeMap<(String, Org), Vec<LeftOut>>>,
     /// Listings in another order than accepted that were told of, by tool and version.
-    pub(super) rearranged: Mutex<HashSet<(Org, ToolId, String)>>,
+    pub(super) rearranged: Mutex<HashSet<(Org, CapabilityId, String)>>,
     /// The number of tools of each provider above its limit.
     pub(super) surplus: Mutex<HashMap<(Org, String), u64>>,
     /// When events told of what each provider lists.
@@ -66,7 +66,7 @@ pub(crate) struct Pins {
 
 impl Pins {
     /// True if the tool, as it is here, is in quarantine for this org.
-    pub(crate) fn hold(&self, org: OrgId, tool: &Tool) -> bool {
+    pub(crate) fn hold(&self, org: OrgId, tool: &Capability) -> bool {
         let held = self.held.load();
         !held.is_empty()
             && [None, Some(org)].iter().any(|org| {
@@ -79,7 +79,7 @@ impl Pins {
     }
 
     /// State of the tool, as it is here, for this org.
-    pub(crate) fn state(&self, org: OrgId, tool: &Tool) -> PinState {
+    pub(crate) fn state(&self, org: OrgId, tool: &Capability) -> PinState {
         if self.hold(org, tool) { PinState::Quarantined } else { PinState::Accepted }
     }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use portcullis_core::{
+    capability::{Definition, ProviderSlug},
     id::OrgId,
-    tool::{ProviderSlug, ToolDefinition},
 };
 use portcullis_store::{Store, StoreError};
 
@@ -16,7 +16,7 @@ pub(crate) async fn accepted(
     store: &Store,
     org: Option<OrgId>,
     provider: &ProviderSlug,
-) -> Result<Vec<ToolDefinition>, StoreError> {
+) -> Result<Vec<Definition>, StoreError> {
     let mut definitions = Vec::new();
     let pinned = store.list_pins(org, provider.as_str()).await?;
     for pin in pinned.pins.iter().filter(|pin| pin.accepted.is_some()) {

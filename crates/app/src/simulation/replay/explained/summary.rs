@@ -2,8 +2,8 @@
 
 use portcullis_core::{
     audit::RecordedDecision,
+    capability::Capability,
     policy::{DEFAULT_DENY, DLP_DEFAULT, Effect, Outcome, Status, TOKEN_SCOPES, TOOL_PINNING},
-    tool::Tool,
 };
 use serde_json::Value;
 
@@ -56,7 +56,7 @@ impl<'a> RecordedSummary<'a> {
     }
 
     /// Writes the summary, and the parts of the call without which policies cannot be asked.
-    pub(super) fn conclude(&self, tool: Option<&Tool>, explanation: &mut EventExplanation) {
+    pub(super) fn conclude(&self, tool: Option<&Capability>, explanation: &mut EventExplanation) {
         explanation.summary.push(self.describe_decision());
         if self.decision.is_none() || matches!(self.policy, TOKEN_SCOPES | TOOL_PINNING) {
             return;
@@ -133,7 +133,11 @@ impl<'a> RecordedSummary<'a> {
         })
     }
 
-    fn told_changes(&self, tool: Option<&Tool>, explanation: &EventExplanation) -> Option<String> {
+    fn told_changes(
+        &self,
+        tool: Option<&Capability>,
+        explanation: &EventExplanation,
+    ) -> Option<String> {
         let is_other_tool = tool.zip(self.version).is_some_and(|(tool, was)| tool.version != was);
         let changed = match (explanation.policy_set.is_another(), is_other_tool) {
             (false, false) => return None,

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{ToolDefinition, ToolName};
+use super::{CapabilityName, Definition};
 use crate::{
     dlp::{Engine, Unshowable},
     json,
@@ -23,7 +23,7 @@ pub struct Difference {
     pub new: Option<Value>,
 }
 
-impl ToolDefinition {
+impl Definition {
     /// The definition as JSON; [`Self::from_json`] reads it back.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -148,7 +148,7 @@ fn compare(old: &Value, new: &Value, path: &mut String, found: &mut Vec<Differen
     }
 }
 
-impl ToolName {
+impl CapabilityName {
     /// The name with letters that look alike folded into one: case, what is no letter and no digit, `0` and `o`,
     /// `1`, `i` and `l`. Two tools of one provider with the same rest are twins.
     #[must_use]
@@ -167,24 +167,24 @@ impl ToolName {
 mod tests {
     use super::*;
 
-    fn definition(description: &str, schema: Value) -> ToolDefinition {
-        ToolDefinition {
+    fn definition(description: &str, schema: Value) -> Definition {
+        Definition {
             description: Some(description.to_owned()),
-            ..ToolDefinition::new("list_items".parse().unwrap(), schema)
+            ..Definition::new("list_items".parse().unwrap(), schema)
         }
     }
 
     #[test]
     fn a_definition_reads_back_as_it_was() {
         let mut one = definition("Lists.", json!({"type": "object", "maximum": 10}));
-        assert_eq!(ToolDefinition::from_json(one.to_json()), Some(one.clone()));
+        assert_eq!(Definition::from_json(one.to_json()), Some(one.clone()));
 
         one.title = Some("T".to_owned());
         one.output_schema = Some(json!({"type": "object"}));
         one.annotations = json!({"readOnlyHint": true});
-        assert_eq!(ToolDefinition::from_json(one.to_json()), Some(one));
-        assert_eq!(ToolDefinition::from_json(json!({"name": "x"})), None);
-        assert_eq!(ToolDefinition::from_json(json!([])), None);
+        assert_eq!(Definition::from_json(one.to_json()), Some(one));
+        assert_eq!(Definition::from_json(json!({"name": "x"})), None);
+        assert_eq!(Definition::from_json(json!([])), None);
     }
 
     #[test]
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn names_that_look_alike_have_one_skeleton() {
-        let skeleton = |text: &str| text.parse::<ToolName>().unwrap().skeleton();
+        let skeleton = |text: &str| text.parse::<CapabilityName>().unwrap().skeleton();
 
         for twin in ["List-Items", "list.items", "LIST_ITEMS", "1ist_items", "Iist_items"] {
             assert_eq!(skeleton(twin), skeleton("list_items"), "{twin}");
@@ -254,11 +254,11 @@ mod tests {
 
     const KEY: &str = concat!("glpat-", "F4k3abcdefghijklmnop");
 
-    fn clear(description: &str, schema: Value) -> Result<ToolDefinition, Unshowable> {
+    fn clear(description: &str, schema: Value) -> Result<Definition, Unshowable> {
         let engine = Engine::new(&crate::dlp::Settings::default()).unwrap();
-        ToolDefinition {
+        Definition {
             description: Some(description.to_owned()),
-            ..ToolDefinition::new("list".parse().unwrap(), schema)
+            ..Definition::new("list".parse().unwrap(), schema)
         }
         .cleared(&engine)
     }

@@ -5,10 +5,10 @@ use std::{sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use portcullis_core::{
+    capability::{Capability, Definition},
     id::OrgId,
     json,
     refusal::Refusal,
-    tool::{Tool, ToolDefinition},
 };
 use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
 use portcullis_upstream::{CallErrorKind, Server};
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     base::caches::{Lifetime, NodeCache},
     catalogue::{
-        connection::{Connection, Live, OwnRoute, ToolMap},
+        connection::{CapabilityMap, Connection, Live, OwnRoute},
         freshness::Unlisted,
         provider::Provider,
     },
@@ -34,7 +34,7 @@ pub(crate) struct ToolLists(Cache<(OrgId, String, String), Compiled>);
 /// A compiled list.
 #[derive(Debug, Clone)]
 struct Compiled {
-    tools: Arc<ToolMap>,
+    tools: Arc<CapabilityMap>,
     /// The length of its definitions.
     bytes: usize,
 }
@@ -49,7 +49,7 @@ impl ToolLists {
 pub(crate) struct UsableList {
     pub(crate) digest: String,
     pub(crate) definitions: String,
-    pub(crate) tools: Arc<ToolMap>,
+    pub(crate) tools: Arc<CapabilityMap>,
     /// For how long the server says this stays true.
     fresh_for: Option<Duration>,
     peer: u64,
@@ -77,18 +77,21 @@ impl Providers {
         self: &Arc<Self>,
         org: OrgId,
         provider: &Arc<Provider>,
-        definitions: Vec<ToolDefinition>,
+        definitions: Vec<Definition>,
         digest: &str,
         bytes: usize,
-    ) -> Arc<ToolMap> {
+    ) -> Arc<CapabilityMap> {
         let key = (org, provider.declared.slug.as_str().to_owned(), digest.to_owned());
-        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+        if let Some(known) = self.connections.capability_lists.0.get(&key) {
             return known.tools;
         }
         let tools = self.tools.compiled(provider, Some(org), definitions).await;
-        let by_id = |tool: &Arc<Tool>| (tool.id.to_string(), Arc::clone(tool));
-        let map: Arc<ToolMap> = Arc::new(tools.iter().map(by_id).collect());
-        self.connections.tool_lists.0.insert(key, Compiled { tools: Arc::clone(&map), bytes });
+        let by_id = |tool: &Arc<Capability>| (tool.id.to_string(), Arc::clone(tool));
+        let map: Arc<CapabilityMap> = Arc::new(tools.iter().map(by_id).collect());
+        self.connections
+            .capability_lists
+            .0
+            .insert(key, Compiled { tools: Arc::clone(&map), bytes });
         if provider.learned(&tools, || self.connections.listed_of(provider)) {
             // Validating policies takes milliseconds: not on a thread that serves requests.
             let this = Arc::clone(self);
@@ -105,10 +108,10 @@ impl Providers {
         self: &Arc<Self>,
         provider: &Arc<Provider>,
         record: &ProviderRecord,
-    ) -> Result<Arc<ToolMap>, Refusal> {
+    ) -> Result<Arc<CapabilityMap>, Refusal> {
         let Some(digest) = &record.tool_list else { return Ok(Arc::default()) };
         let key = (record.org_id, record.slug.as_str().to_owned(), digest.clone());
-        if let Some(known) = self.connections.tool_lists.0.get(&key) {
+        if let Some(known) = self.connections.capability_lists.0.get(&key) {
             return Ok(known.tools);
         }
         self.tools.learn_pins(provider, record.org_id).await?;
@@ -121,7 +124,7 @@ impl Providers {
         let Some(definitions) = definitions.as_deref().and_then(decode) else {
             let row = format!("org_id {} digest {digest}", record.org_id);
             let why = "the list of tools is not as it was kept; it is asked for again".to_owned();
-            self.base.store.left_out(UnreadableRow { table: "tool_lists", row, why });
+            self.base.store.left_out(UnreadableRow { table: "capability_lists", row, why });
             return Ok(Arc::default());
         };
         Ok(self.compiled_map(record.org_id, provider, definitions, digest, bytes).await)
@@ -201,7 +204,7 @@ impl Providers {
     }
 }
 
-fn encode(definition: &ToolDefinition) -> Value {
+fn encode(definition: &Definition) -> Value {
     json!({
         "name": definition.name.as_str(),
         "title": definition.title,
@@ -213,11 +216,11 @@ fn encode(definition: &ToolDefinition) -> Value {
 }
 
 /// Decodes the text that [`encode`] wrote; a tool that does not read back is left out.
-fn decode(text: &str) -> Option<Vec<ToolDefinition>> {
+fn decode(text: &str) -> Option<Vec<Definition>> {
     let all = json::parse(text.as_bytes(), json::Bounds::RECORDED).ok()?;
     let tools = all.as_array()?.iter().filter_map(|tool| {
         let text = |name: &str| tool.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(ToolDefinition {
+        Some(Definition {
             name: text("name")?.parse().ok()?,
             title: text("title"),
             description: text("description"),

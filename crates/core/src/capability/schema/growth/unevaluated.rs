@@ -84,7 +84,7 @@ impl<'a> Costs<'_, 'a> {
 mod tests {
     use serde_json::json;
 
-    use crate::tool::schema::growth::{Unbounded, check};
+    use crate::capability::schema::growth::{Unbounded, check};
 
     #[test]
     fn what_is_left_over_within_what_is_left_over_is_refused_when_it_is_deep() {

@@ -24,7 +24,7 @@ const SINGLE: [&str; 12] = [
 ];
 
 /// The schema as validators and clients read it.
-pub(in crate::tool) fn plain(schema: &Value) -> Value {
+pub(in crate::capability) fn plain(schema: &Value) -> Value {
     let mut plain = schema.clone();
     let id = schema.get("$id").or(schema.get("id")).and_then(Value::as_str);
     mend_one(&mut plain, id.unwrap_or_default());

@@ -41,11 +41,11 @@ pub struct ProviderSlug(Arc<str>);
 /// A tool's name at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
 /// but servers have them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ToolName(Arc<str>);
+pub struct CapabilityName(Arc<str>);
 
 /// `<provider>:<tool_name>`, the one name that policy, audit and upstream all see.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ToolId {
+pub struct CapabilityId {
     text: Arc<str>,
     colon: usize,
 }
@@ -70,7 +70,7 @@ impl FromStr for ProviderSlug {
     }
 }
 
-impl FromStr for ToolName {
+impl FromStr for CapabilityName {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
         let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
@@ -87,10 +87,10 @@ impl FromStr for ToolName {
     }
 }
 
-impl ToolId {
+impl CapabilityId {
     /// The id of `name` at `provider`.
     #[must_use]
-    pub fn new(provider: &ProviderSlug, name: &ToolName) -> Self {
+    pub fn new(provider: &ProviderSlug, name: &CapabilityName) -> Self {
         Self { text: format!("{provider}:{name}").into(), colon: provider.as_str().len() }
     }
 
@@ -113,7 +113,7 @@ impl ToolId {
     }
 }
 
-impl FromStr for ToolId {
+impl FromStr for CapabilityId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
         let (provider, name) =
@@ -152,13 +152,13 @@ macro_rules! text {
     };
 }
 
-text!(ProviderSlug, ToolName);
-text!(@show ToolId);
+text!(ProviderSlug, CapabilityName);
+text!(@show CapabilityId);
 
 /// A tool as its server defines it. All of it is the upstream's claim.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ToolDefinition {
-    pub name: ToolName,
+pub struct Definition {
+    pub name: CapabilityName,
     pub title: Option<String>,
     pub description: Option<String>,
     pub input_schema: Value,
@@ -168,10 +168,10 @@ pub struct ToolDefinition {
     pub annotations: Value,
 }
 
-impl ToolDefinition {
+impl Definition {
     /// A definition of nothing but a name and an input schema.
     #[must_use]
-    pub const fn new(name: ToolName, input_schema: Value) -> Self {
+    pub const fn new(name: CapabilityName, input_schema: Value) -> Self {
         Self {
             name,
             title: None,
@@ -215,25 +215,25 @@ impl ToolDefinition {
 
 /// A tool of the catalogue: its definition, its version and its compiled schemas.
 #[derive(Debug)]
-pub struct Tool {
-    pub id: ToolId,
+pub struct Capability {
+    pub id: CapabilityId,
     /// Definition as the upstream declared it, which people accept and versions are of.
-    pub definition: ToolDefinition,
-    /// [`ToolDefinition::version`].
+    pub definition: Definition,
+    /// [`Definition::version`].
     pub version: String,
     /// When this version was first seen.
     pub updated_at: Timestamp,
-    shown: Option<Box<ToolDefinition>>,
+    shown: Option<Box<Definition>>,
     input: Schema,
     output: Option<Result<Schema, SchemaError>>,
 }
 
-impl Tool {
+impl Capability {
     /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
     /// Rejects input schemas that cannot be enforced within bounds.
     pub fn new(
         provider: &ProviderSlug,
-        definition: ToolDefinition,
+        definition: Definition,
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
         let mut shown = definition.plain();
@@ -243,7 +243,7 @@ impl Tool {
             shown.output_schema = None;
         }
         Ok(Self {
-            id: ToolId::new(provider, &definition.name),
+            id: CapabilityId::new(provider, &definition.name),
             version: definition.version(),
             shown: (shown != definition).then(|| Box::new(shown)),
             definition,
@@ -256,7 +256,7 @@ impl Tool {
     /// The definition as clients and validators read it: with schemas in plain words, without an output
     /// schema that cannot be compiled, and without hints of another type than theirs.
     #[must_use]
-    pub fn listed_definition(&self) -> &ToolDefinition {
+    pub fn listed_definition(&self) -> &Definition {
         self.shown.as_deref().unwrap_or(&self.definition)
     }
 
@@ -280,7 +280,7 @@ impl Tool {
     }
 
     /// Returns true unless the structured content of a result does not fit the schema that the tool declares
-    /// for it, or is missing. The check is bounded like that of [`Tool::violations`].
+    /// for it, or is missing. The check is bounded like that of [`Capability::violations`].
     #[must_use]
     pub fn fits_output(&self, structured: Option<Node<'_>>) -> bool {
         match &self.output {
@@ -340,7 +340,7 @@ pub struct PatternBudget {
 impl PatternBudget {
     /// Counts the patterns of a tool. Rejects one with which they are more than
     /// [`MAX_LIST_PATTERN_BYTES`].
-    pub fn admit(&mut self, tool: Tool) -> Result<Tool, SchemaError> {
+    pub fn admit(&mut self, tool: Capability) -> Result<Capability, SchemaError> {
         let taken = self.taken.saturating_add(tool.pattern_bytes());
         if taken > MAX_LIST_PATTERN_BYTES {
             return Err(SchemaError::ListPatternsTooLarge);
@@ -356,21 +356,21 @@ mod tests {
 
     use super::*;
 
-    fn tool(input_schema: Value) -> Result<Tool, SchemaError> {
-        let definition = ToolDefinition {
+    fn tool(input_schema: Value) -> Result<Capability, SchemaError> {
+        let definition = Definition {
             description: Some("Lists items.".to_owned()),
-            ..ToolDefinition::new("list_items".parse().unwrap(), input_schema)
+            ..Definition::new("list_items".parse().unwrap(), input_schema)
         };
-        Tool::new(&"sample".parse().unwrap(), definition, Timestamp::default())
+        Capability::new(&"sample".parse().unwrap(), definition, Timestamp::default())
     }
 
     #[test]
     fn a_tool_id_splits_at_the_first_colon() {
-        let id: ToolId = "github:list.repos-v_2".parse().unwrap();
+        let id: CapabilityId = "github:list.repos-v_2".parse().unwrap();
 
         assert_eq!((id.provider(), id.name()), ("github", "list.repos-v_2"));
         assert_eq!(id.as_str(), "github:list.repos-v_2");
-        let odd: ToolId = "github:repos/list all:open".parse().unwrap();
+        let odd: CapabilityId = "github:repos/list all:open".parse().unwrap();
         assert_eq!((odd.provider(), odd.name()), ("github", "repos/list all:open"));
     }
 
@@ -381,7 +381,7 @@ mod tests {
             "", ":", "a:", ":b", "a", "A:b", "-a:b", "a: b", "a:b ", "a:b  c", "a:b\tc", "a:*",
             "a:b\"c", "a:b\\c", "a:\u{ff1a}", "a%3Ab", "a:b\0", "ä:b", &long,
         ] {
-            assert!(text.parse::<ToolId>().is_err(), "{text}");
+            assert!(text.parse::<CapabilityId>().is_err(), "{text}");
         }
     }
 
