@@ -130,6 +130,7 @@ fn approval_details(approval: &Approval) -> Value {
 /// An approval as the object of an event.
 fn target(approval: &Approval) -> Target {
     Target {
+        capability: None,
         credential: None,
         id: Some(approval.id.to_string()),
         provider_id: Some(approval.connection),

@@ -15,7 +15,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::Target,
-    capability::{Capability, CapabilityId},
+    capability::{Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
     policy,
     refusal::Refusal,
@@ -26,10 +26,10 @@ use self::{
     provider::{Declared, Provider},
 };
 
-/// Every known tool with its provider, by id.
+/// Every known tool and prompt with its provider, by id.
 pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
 
-/// A tool the caller may see, and the connection it would be called through.
+/// A tool or prompt the caller may see, and the connection it would be called through.
 pub(crate) struct Visible {
     pub(crate) tool: Arc<Capability>,
     pub(crate) connection: Arc<Connection>,
@@ -38,6 +38,7 @@ pub(crate) struct Visible {
 impl Visible {
     pub(crate) fn target(&self) -> Target {
         Target {
+            capability: Some(self.tool.id.kind()),
             credential: Some(self.connection.credential()),
             id: Some(self.tool.id.to_string()),
             provider_id: Some(self.connection.id),
@@ -45,6 +46,15 @@ impl Visible {
             version: Some(self.tool.version.clone()),
         }
     }
+}
+
+/// The refusal of what a caller does not reach.
+pub(crate) fn unknown(id: &CapabilityId) -> Refusal {
+    let resource = match id.kind() {
+        CapabilityKind::Tool => "mcp",
+        CapabilityKind::Prompt => "prompt",
+    };
+    Refusal::not_found(resource, id.short())
 }
 
 /// The providers of the configuration and the tools that they listed.
@@ -92,13 +102,13 @@ impl Capabilities {
         self.tools.store(Arc::new(table));
     }
 
-    /// The tool, if the caller may reach it through one of these connections.
+    /// The tool or prompt, if the caller may reach it through one of these connections.
     pub(crate) fn visible(
         &self,
         connections: &Reachable,
         id: &CapabilityId,
     ) -> Result<Visible, Refusal> {
-        let unknown = || Refusal::not_found("mcp", id.as_str());
+        let unknown = || unknown(id);
         let connection = connections.get(id.provider()).ok_or_else(unknown)?;
         let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })

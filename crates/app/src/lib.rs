@@ -134,6 +134,7 @@ pub use self::{
         tools::{
             LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery,
             ToolQuery, ToolStatus, ToolView, Tools, capability_named, pins::acceptance::Waiting,
+            prompt_named, tool_named,
         },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},

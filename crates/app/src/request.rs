@@ -152,7 +152,14 @@ impl Ctx {
 
 /// The target of an event that is named by its kind and id alone.
 pub(crate) fn target_of(kind: &'static str, id: impl fmt::Display) -> Target {
-    Target { credential: None, id: Some(id.to_string()), provider_id: None, kind, version: None }
+    Target {
+        capability: None,
+        credential: None,
+        id: Some(id.to_string()),
+        provider_id: None,
+        kind,
+        version: None,
+    }
 }
 
 /// Versions of a resource that a change applies to (RFC 9110 §13.1.1).

@@ -276,8 +276,14 @@ impl Simulations {
     /// Records the simulation.
     async fn simulated(&self, ctx: &Ctx, simulation: Value) -> Result<(), Refusal> {
         let id = simulation.get("candidate").and_then(Value::as_str).map(str::to_owned);
-        let target =
-            Target { credential: None, id, provider_id: None, kind: "policy_set", version: None };
+        let target = Target {
+            capability: None,
+            credential: None,
+            id,
+            provider_id: None,
+            kind: "policy_set",
+            version: None,
+        };
         let event = ctx.event(&self.screening, EventType::PolicySimulated, target);
         let detached = event.detached.keep("simulation", Some(simulation), &*self.base.random);
         let outcome = Outcome::success(Executed::No);

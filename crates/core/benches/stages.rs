@@ -362,6 +362,7 @@ fn event(detached: Detached) -> Option<Event> {
             trace_id: None,
         }),
         target: Some(Target {
+            capability: None,
             credential: None,
             id: Some("bench:echo".to_owned()),
             provider_id: None,

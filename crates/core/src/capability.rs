@@ -1,4 +1,5 @@
-//! Tools that can be invoked: names, definitions as upstream servers give them, and their schemas.
+//! Tools and prompts, which callers use: names, definitions as upstream servers give them, and their
+//! schemas.
 
 mod definition;
 pub mod form;
@@ -15,7 +16,8 @@ pub use self::{
 use std::{fmt, str::FromStr, sync::Arc};
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
 use self::schema::Schema;
 use crate::{
@@ -34,20 +36,40 @@ const DECLARING: [&str; 12] = [
     "oneOf", "patternProperties", "propertyNames", "then",
 ];
 
+/// Words that are no short name of a provider: ids of its capabilities would look like those of another kind, like
+/// groups of policies, or like a page beside it.
+pub const RESERVED_SLUGS: [&str; 8] =
+    ["event", "hint", "kind", "prompt", "provider", "resource", "server-card", "skill"];
+
 /// A provider's short name: `[a-z0-9][a-z0-9-]{0,62}`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProviderSlug(Arc<str>);
 
-/// A tool's name at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
+crate::words! { listed
+    /// Kind of a capability.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CapabilityKind {
+        #[default]
+        Tool = "tool",
+        Prompt = "prompt",
+    }
+}
+
+/// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
 /// but servers have them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityName(Arc<str>);
 
-/// `<provider>:<tool_name>`, the one name that policy, audit and upstream all see.
+/// The one name that policy, audit and upstream all see: `<provider>:<name>` of a tool, and
+/// `prompt:<provider>:<name>` of a prompt. No provider has the name of a kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityId {
     text: Arc<str>,
-    colon: usize,
+    kind: CapabilityKind,
+    /// Begin of the provider, and of the name.
+    provider: usize,
+    name: usize,
 }
 
 /// The text is no name of that kind.
@@ -62,7 +84,12 @@ impl FromStr for ProviderSlug {
         let fits = (1..=63).contains(&text.len())
             && text.bytes().all(|byte| letter(byte) || byte == b'-')
             && !text.starts_with('-');
-        if fits {
+        if RESERVED_SLUGS.contains(&text) {
+            Err(NameError(
+                "`event`, `hint`, `kind`, `prompt`, `provider`, `resource`, `server-card` and `skill` are reserved; \
+                 choose another slug",
+            ))
+        } else if fits {
             Ok(Self(text.into()))
         } else {
             Err(NameError("a provider slug is 1 to 63 of a-z, 0-9 and `-`, not beginning with `-`"))
@@ -88,37 +115,60 @@ impl FromStr for CapabilityName {
 }
 
 impl CapabilityId {
-    /// The id of `name` at `provider`.
+    /// The id of the capability of this kind and `name` at `provider`.
     #[must_use]
-    pub fn new(provider: &ProviderSlug, name: &CapabilityName) -> Self {
-        Self { text: format!("{provider}:{name}").into(), colon: provider.as_str().len() }
+    pub fn new(kind: CapabilityKind, provider: &ProviderSlug, name: &CapabilityName) -> Self {
+        let text = match kind {
+            CapabilityKind::Tool => format!("{provider}:{name}"),
+            CapabilityKind::Prompt => format!("{}:{provider}:{name}", kind.as_str()),
+        };
+        let name = text.len() - name.as_str().len();
+        let provider = name - 1 - provider.as_str().len();
+        Self { text: text.into(), kind, provider, name }
     }
 
-    /// The whole id.
+    /// The whole id, which no capability of another kind has.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// The part before the colon.
+    /// The id without its kind, as people see it beside the kind.
     #[must_use]
-    pub fn provider(&self) -> &str {
-        self.text.get(..self.colon).unwrap_or_default()
+    pub fn short(&self) -> &str {
+        self.text.get(self.provider..).unwrap_or_default()
     }
 
-    /// The part after the colon.
+    #[must_use]
+    pub const fn kind(&self) -> CapabilityKind {
+        self.kind
+    }
+
+    #[must_use]
+    pub fn provider(&self) -> &str {
+        self.text.get(self.provider..self.name - 1).unwrap_or_default()
+    }
+
     #[must_use]
     pub fn name(&self) -> &str {
-        self.text.get(self.colon + 1..).unwrap_or_default()
+        self.text.get(self.name..).unwrap_or_default()
+    }
+
+    /// The id of a capability of one kind from its [short form](Self::short).
+    pub fn of_kind(kind: CapabilityKind, short: &str) -> Result<Self, NameError> {
+        let (provider, name) =
+            short.split_once(':').ok_or(NameError("a tool id is `<provider>:<tool_name>`"))?;
+        Ok(Self::new(kind, &provider.parse()?, &name.parse()?))
     }
 }
 
 impl FromStr for CapabilityId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let (provider, name) =
-            text.split_once(':').ok_or(NameError("a tool id is `<provider>:<tool_name>`"))?;
-        Ok(Self::new(&provider.parse()?, &name.parse()?))
+        match text.strip_prefix("prompt:") {
+            Some(short) => Self::of_kind(CapabilityKind::Prompt, short),
+            None => Self::of_kind(CapabilityKind::Tool, text),
+        }
     }
 }
 
@@ -155,9 +205,10 @@ macro_rules! text {
 text!(ProviderSlug, CapabilityName);
 text!(@show CapabilityId);
 
-/// A tool as its server defines it. All of it is the upstream's claim.
+/// A tool or prompt as its server defines it. All of it is the upstream's claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
+    pub kind: CapabilityKind,
     pub name: CapabilityName,
     pub title: Option<String>,
     pub description: Option<String>,
@@ -166,20 +217,47 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Untrusted hints such as `readOnlyHint`; `null` or an object.
     pub annotations: Value,
+    /// The arguments of a prompt, of which its input schema is made; `null` for a tool.
+    pub arguments: Value,
 }
 
 impl Definition {
-    /// A definition of nothing but a name and an input schema.
+    /// A definition of a tool with nothing but a name and an input schema.
     #[must_use]
     pub const fn new(name: CapabilityName, input_schema: Value) -> Self {
         Self {
+            kind: CapabilityKind::Tool,
             name,
             title: None,
             description: None,
             input_schema,
             output_schema: None,
             annotations: Value::Null,
+            arguments: Value::Null,
         }
+    }
+
+    /// A definition of a prompt with these arguments: objects with a `name`, and with `title`, `description` and
+    /// `required` where they are known. Each argument is a text, as are others that a caller gives.
+    #[must_use]
+    pub fn prompt(name: CapabilityName, arguments: Value) -> Self {
+        let all = arguments.as_array().map(Vec::as_slice).unwrap_or_default();
+        let named = |it: &Value| it.get("name").and_then(Value::as_str).map(str::to_owned);
+        let of = |argument: &Value| {
+            let told = ["title", "description"].into_iter();
+            let told = told.filter_map(|it| Some((it, argument.get(it)?.as_str()?)));
+            let members = told.chain([("type", "string")]);
+            let schema = members.map(|(name, text)| (name.to_owned(), Value::from(text)));
+            Some((named(argument)?, Value::Object(schema.collect())))
+        };
+        let properties: Map<String, Value> = all.iter().filter_map(of).collect();
+        let is_required = |it: &&Value| it.get("required") == Some(&Value::Bool(true));
+        let required: Vec<String> = all.iter().filter(is_required).filter_map(named).collect();
+        let input_schema = json!({
+            "type": "object", "properties": properties, "required": required,
+            "additionalProperties": { "type": "string" },
+        });
+        Self { kind: CapabilityKind::Prompt, arguments, ..Self::new(name, input_schema) }
     }
 
     /// SHA-256 of the canonical definition: the text a model sees and the schemas.
@@ -213,7 +291,7 @@ impl Definition {
     }
 }
 
-/// A tool of the catalogue: its definition, its version and its compiled schemas.
+/// A tool or prompt of the catalogue: its definition, its version and its compiled schemas.
 #[derive(Debug)]
 pub struct Capability {
     pub id: CapabilityId,
@@ -243,7 +321,7 @@ impl Capability {
             shown.output_schema = None;
         }
         Ok(Self {
-            id: CapabilityId::new(provider, &definition.name),
+            id: CapabilityId::new(definition.kind, provider, &definition.name),
             version: definition.version(),
             shown: (shown != definition).then(|| Box::new(shown)),
             definition,
@@ -372,6 +450,48 @@ mod tests {
         assert_eq!(id.as_str(), "github:list.repos-v_2");
         let odd: CapabilityId = "github:repos/list all:open".parse().unwrap();
         assert_eq!((odd.provider(), odd.name()), ("github", "repos/list all:open"));
+    }
+
+    #[test]
+    fn an_id_of_a_prompt_is_none_of_a_tool() {
+        let id: CapabilityId = "prompt:crm:greet:all".parse().unwrap();
+
+        assert_eq!(
+            (id.kind(), id.provider(), id.name()),
+            (CapabilityKind::Prompt, "crm", "greet:all")
+        );
+        assert_eq!((id.as_str(), id.short()), ("prompt:crm:greet:all", "crm:greet:all"));
+        assert_eq!(CapabilityId::of_kind(CapabilityKind::Prompt, "crm:greet:all").unwrap(), id);
+        assert!(CapabilityId::of_kind(CapabilityKind::Tool, "prompt:crm:greet").is_err());
+        for slug in RESERVED_SLUGS {
+            assert!(format!("{slug}:x").parse::<CapabilityId>().is_err(), "{slug}");
+        }
+    }
+
+    #[test]
+    fn the_schema_of_a_prompt_follows_its_arguments() {
+        let arguments = json!([
+            {"name": "who", "title": "Who", "description": "Whom to greet.", "required": true},
+            {"name": "tone", "required": "yes"}, {"description": "no name"}, 7,
+        ]);
+        let definition = Definition::prompt("greet".parse().unwrap(), arguments);
+        let again = Definition::from_json(definition.to_json());
+        let prompt =
+            Capability::new(&"crm".parse().unwrap(), definition.clone(), Timestamp::default())
+                .unwrap();
+
+        assert_eq!(again, Some(definition));
+        assert_eq!(prompt.id.as_str(), "prompt:crm:greet");
+        for (input, fits) in [
+            (json!({"who": "Ada"}), true),
+            (json!({"who": "Ada", "tone": "warm", "more": "x"}), true),
+            (json!({"tone": "warm"}), false),
+            (json!({"who": 7}), false),
+            (json!({"who": "Ada", "more": {}}), false),
+        ] {
+            let document = json::Document::of(&input);
+            assert_eq!(prompt.violations(document.root()).is_empty(), fits, "{input}");
+        }
     }
 
     #[test]

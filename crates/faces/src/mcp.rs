@@ -1,7 +1,7 @@
 //! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
 //!
-//! Nothing is kept between requests: each says who asks, and in which version. A call of a tool is the
-//! same use case as over REST; only its answer is written in other words, by [`reply`].
+//! Nothing is kept between requests: each says who asks, and in which version. A use of a tool or
+//! prompt is the same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
 mod list;
@@ -26,6 +26,7 @@ use bytes::Bytes;
 use portcullis_app::{Ctx, Stage};
 use portcullis_core::{
     authorization::Face as GrantedFace,
+    capability::CapabilityKind,
     json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
@@ -190,9 +191,16 @@ async fn message_answered(
         Ok(Message::Request(asking)) => *asking,
     };
     exchange.set_message(McpMessage::new(&asking));
-    if asking.method == Some(Method::CallTool) {
+    let used = match asking.method {
+        Some(Method::CallTool) => Some(CapabilityKind::Tool),
+        Some(Method::GetPrompt) if offers_prompts(gateway, &ctx, &face) => {
+            Some(CapabilityKind::Prompt)
+        }
+        Some(_) | None => None,
+    };
+    if let Some(kind) = used {
         let arrived = call::MessageRequest { headers, bytes };
-        return call::call(gateway, ctx, &face, asking, exchange, arrived).await;
+        return call::call(gateway, ctx, &face, kind, asking, exchange, arrived).await;
     }
     gateway.app.quotas.charge_request(&ctx).await?;
     ctx.origin.stages.leave(gateway.app.base.now());
@@ -251,17 +259,27 @@ async fn answer_method(
     let modern = asking.era == Era::Modern;
     let result = match asking.method {
         Some(Method::ListTools) => {
-            let listing = Listing { gateway, ctx, face, asking };
+            let kind = CapabilityKind::Tool;
+            let listing = Listing { gateway, ctx, face, asking, kind };
+            return Ok(Outcome::message(Reply::List(listing.page().await?)));
+        }
+        Some(Method::ListPrompts) if offers_prompts(gateway, ctx, face) => {
+            let kind = CapabilityKind::Prompt;
+            let listing = Listing { gateway, ctx, face, asking, kind };
             return Ok(Outcome::message(Reply::List(listing.page().await?)));
         }
         Some(Method::Ping) if !modern => json!({}),
-        Some(Method::Discover) if modern => discovered(gateway),
-        Some(Method::Initialize) if !modern => initialized(gateway, asking)?,
+        Some(Method::Discover) if modern => discovered(gateway, offers_prompts(gateway, ctx, face)),
+        Some(Method::Initialize) if !modern => {
+            initialized(gateway, asking, offers_prompts(gateway, ctx, face))?
+        }
         Some(
             Method::Discover
             | Method::Initialize
             | Method::Ping
             | Method::CallTool
+            | Method::ListPrompts
+            | Method::GetPrompt
             | Method::Listen
             | Method::GetTask
             | Method::UpdateTask
@@ -281,20 +299,28 @@ fn server_info() -> Value {
 
 /// Changes are announced where there is a stream to announce them on. Tasks need what only the stateless
 /// era says with each request.
-fn capabilities(era: Era) -> Value {
-    if era != Era::Modern {
-        return json!({"tools": {"listChanged": false}});
-    }
+fn capabilities(era: Era, prompts: bool) -> Value {
+    let announced = json!({"listChanged": era == Era::Modern});
     let extensions = json!({(tasks::EXTENSION): {}, (tasks::APPROVAL_EXTENSION): {}});
-    json!({"extensions": extensions, "tools": {"listChanged": true}})
+    let all = [
+        Some(("tools", announced.clone())),
+        prompts.then_some(("prompts", announced)),
+        (era == Era::Modern).then_some(("extensions", extensions)),
+    ];
+    all.into_iter().flatten().map(|(name, told)| (name.to_owned(), told)).collect()
 }
 
-fn discovered(gateway: &Gateway) -> Value {
+/// Returns true if a provider that the caller reaches here has prompts that it may show.
+fn offers_prompts(gateway: &Gateway, ctx: &Ctx, face: &Face) -> bool {
+    gateway.app.tools.exposes(ctx, face.provider(), CapabilityKind::Prompt)
+}
+
+fn discovered(gateway: &Gateway, prompts: bool) -> Value {
     with_instructions(
         gateway,
         json!({
             "supportedVersions": OFFERED,
-            "capabilities": capabilities(Era::Modern),
+            "capabilities": capabilities(Era::Modern, prompts),
             "ttlMs": DISCOVERY_TTL_MS,
             "cacheScope": "private",
         }),
@@ -302,7 +328,7 @@ fn discovered(gateway: &Gateway) -> Value {
 }
 
 /// No session is opened, so that any node may answer the next request.
-fn initialized(gateway: &Gateway, asking: &Asking) -> Result<Value, ProtocolError> {
+fn initialized(gateway: &Gateway, asking: &Asking, prompts: bool) -> Result<Value, ProtocolError> {
     let Some(wanted) = asking.params.root().get("protocolVersion").and_then(Node::text) else {
         return Err(ProtocolError::bad_params("`protocolVersion` has to be a text."));
     };
@@ -310,7 +336,7 @@ fn initialized(gateway: &Gateway, asking: &Asking) -> Result<Value, ProtocolErro
         gateway,
         json!({
             "protocolVersion": Era::agreed(wanted),
-            "capabilities": capabilities(asking.era),
+            "capabilities": capabilities(asking.era, prompts),
             "serverInfo": server_info(),
         }),
     ))

@@ -18,6 +18,7 @@ pub(super) mod policy_check;
 pub(crate) mod policy_overrides;
 pub(super) mod principal_keys;
 pub(super) mod principals;
+pub(super) mod prompts;
 pub(super) mod providers;
 pub(super) mod sessions;
 pub(super) mod simulate;
@@ -30,7 +31,7 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::request::Parts,
 };
-use portcullis_app::capability_named;
+use portcullis_app::{prompt_named, tool_named};
 use portcullis_core::{capability::CapabilityId, refusal::Refusal};
 
 use crate::{
@@ -44,7 +45,21 @@ pub(super) struct ToolPath(Result<CapabilityId, Refusal>);
 impl ToolPath {
     /// The path of the tool with this id.
     pub(super) fn of(id: &str) -> Self {
-        Self(capability_named(id))
+        Self(tool_named(id))
+    }
+}
+
+/// The prompt that the path names, in the same way.
+pub(super) struct PromptPath(Result<CapabilityId, Refusal>);
+
+impl FromRequestParts<Arc<Gateway>> for PromptPath {
+    type Rejection = Outcome;
+
+    async fn from_request_parts(
+        parts: &mut Parts,
+        gateway: &Arc<Gateway>,
+    ) -> Result<Self, Outcome> {
+        Ok(Self(prompt_named(&segment(Path::from_request_parts(parts, gateway).await))))
     }
 }
 

@@ -141,6 +141,7 @@ fn call(dice: &Dice) -> Event {
         },
         request: Some(Request { id: dice.id("req"), idempotent: dice.one_in(6), trace_id: None }),
         target: Some(Target {
+            capability: None,
             credential: Some(if dice.one_in(4) { Credential::Own } else { Credential::Org }),
             id: Some(dice.one_of(&tools).to_owned()),
             provider_id: Some(dice.id("prv")),

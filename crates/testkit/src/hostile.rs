@@ -76,6 +76,8 @@ pub struct HostileTool {
     schema: Value,
     output: Option<Value>,
     script: Script,
+    /// Arguments of what is a prompt.
+    prompt: Option<Value>,
 }
 
 impl HostileTool {
@@ -83,7 +85,7 @@ impl HostileTool {
     pub fn new(name: &str, script: Script) -> Self {
         let name = name.to_owned();
         let schema = json!({"type": "object"});
-        Self { name, description: None, schema, output: None, script }
+        Self { name, description: None, schema, output: None, script, prompt: None }
     }
 
     /// The same tool with a description.
@@ -100,6 +102,13 @@ impl HostileTool {
         self
     }
 
+    /// A prompt with these arguments instead of a tool.
+    #[must_use]
+    pub fn prompting(mut self, arguments: Value) -> Self {
+        self.prompt = Some(arguments);
+        self
+    }
+
     /// The same tool with an output schema.
     #[must_use]
     pub fn giving(mut self, schema: Value) -> Self {
@@ -108,7 +117,7 @@ impl HostileTool {
     }
 }
 
-/// A `tools/call` as the server saw it.
+/// A `tools/call` or `prompts/get` as the server saw it.
 #[derive(Debug, Clone)]
 pub struct HostileCall {
     pub tool: String,
@@ -225,18 +234,27 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"tools": {}},
+                "capabilities": {"prompts": {}, "tools": {}},
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
         "tools/list" => {
-            let tools: Vec<Value> = shared.tools.iter().map(define).collect();
+            let tools = shared.tools.iter().filter(|it| it.prompt.is_none()).map(define);
+            let tools: Vec<Value> = tools.collect();
             let result = json!({"resultType": "complete", "tools": tools});
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
-        "tools/call" => {
+        "prompts/list" => {
+            let prompts = shared.tools.iter().filter_map(define_prompt).collect::<Vec<Value>>();
+            let result = json!({"resultType": "complete", "prompts": prompts});
+            send(&mut stream, 200, &success(&id, &result.to_string())).await
+        }
+        method @ ("tools/call" | "prompts/get") => {
+            let is_prompt = method == "prompts/get";
             let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
-            let script = shared.tools.iter().find(|known| known.name == tool);
+            let same =
+                |known: &&HostileTool| known.name == tool && known.prompt.is_some() == is_prompt;
+            let script = shared.tools.iter().find(same);
             let script = script.map_or(Script::Rpc(-32602), |known| known.script.clone());
             let call = HostileCall { tool, headers, body, message };
             shared.saw(call.clone());
@@ -267,6 +285,11 @@ fn define(tool: &HostileTool) -> Value {
     defined
 }
 
+fn define_prompt(tool: &HostileTool) -> Option<Value> {
+    let arguments = tool.prompt.as_ref()?;
+    Some(json!({"name": tool.name, "description": tool.description, "arguments": arguments}))
+}
+
 /// The result of [`Script::Asks`].
 fn ask_questions(call: &HostileCall, questions: &str) -> String {
     let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
@@ -277,6 +300,16 @@ fn ask_questions(call: &HostileCall, questions: &str) -> String {
     }
     let told = json!({"responses": responses, "state": state, "arguments": param("arguments")});
     json!({"content": [], "structuredContent": told}).to_string()
+}
+
+/// The result of [`Script::Echo`].
+fn echo(call: &HostileCall) -> String {
+    let arguments = call.arguments();
+    let block = json!({"type": "text", "text": arguments});
+    if at(&call.message, "/method") == "prompts/get" {
+        return json!({"messages": [{"role": "user", "content": block}]}).to_string();
+    }
+    format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#)
 }
 
 async fn play(
@@ -290,12 +323,7 @@ async fn play(
         Script::EchoUnless(text) if call.body.contains(text) => {
             send(stream, 500, "the password is hunter2").await
         }
-        Script::Echo | Script::EchoUnless(_) => {
-            let arguments = call.arguments();
-            let block = json!({"type": "text", "text": arguments});
-            let result = format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#);
-            send(stream, 200, &success(id, &result)).await
-        }
+        Script::Echo | Script::EchoUnless(_) => send(stream, 200, &success(id, &echo(call))).await,
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
         Script::Asks(result) => send(stream, 200, &success(id, &ask_questions(call, result))).await,
         Script::Held(result) => {

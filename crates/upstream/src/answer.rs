@@ -1,7 +1,8 @@
-//! Answers of tools.
+//! Answers of tools, and prompts.
 
 use portcullis_core::{
     call::CallResult,
+    capability::CapabilityKind,
     json::{Document, JsonValue, Kind, Node},
     mcp::{interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
@@ -13,7 +14,7 @@ use crate::{
     mcp::message::{INPUT_REQUIRED, Reply},
 };
 
-/// The result of a `tools/call`, taken apart. Nothing of it has been looked at yet.
+/// The result of a `tools/call` or `prompts/get`, taken apart. Nothing of it has been looked at yet.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CallAnswer {
     Result(CallResult),
@@ -26,7 +27,7 @@ impl CallAnswer {
     /// pass, and of `_meta` and content [what the gateway alone may say](meta::is_reserved) does
     /// not. So no result looks like one of the gateway: a task, a question, a state, an approval.
     /// Rejects tasks, questions that are none of the protocol, and what is no result of a tool.
-    pub(crate) fn of(reply: &Reply) -> Result<Self, CallError> {
+    pub(crate) fn of(kind: CapabilityKind, reply: &Reply) -> Result<Self, CallError> {
         let interaction =
             CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
         let garbage = CallError::protocol(Executed::Unknown);
@@ -42,6 +43,9 @@ impl CallAnswer {
             }
             Some(Some("task")) => return Err(interaction),
             Some(_) => return Err(garbage),
+        }
+        if kind == CapabilityKind::Prompt {
+            return prompt_of(reply).ok_or(garbage).map(Self::Result);
         }
         let structured = reply.result.member("structuredContent");
         let content = match root.get("content") {
@@ -62,8 +66,35 @@ impl CallAnswer {
             is_error,
             is_mended: reply.is_mended,
             more: more.into_iter().collect(),
+            kind,
         }))
     }
+}
+
+/// The messages of a prompt with its description: each of a person or of a model, with one block of content.
+fn prompt_of(reply: &Reply) -> Option<CallResult> {
+    let root = reply.result.root();
+    let messages = root.get("messages")?;
+    let is_message = |message: Node<'_>| {
+        let role = message.get("role").and_then(Node::text);
+        matches!(role, Some("user" | "assistant"))
+            && message
+                .get(CONTENT)
+                .is_some_and(|block| block.get("type").and_then(Node::text).is_some())
+    };
+    if !messages.items()?.all(is_message) {
+        return None;
+    }
+    let description = root.get("description").filter(|told| told.text().is_some());
+    let description = description.map(|told| reply.result.part(told));
+    let members = [
+        ("description", description),
+        ("messages", without_reserved(&reply.result, messages)),
+        (meta::META, meta_of(&reply.result)),
+    ];
+    let more = members.into_iter().filter_map(|(name, member)| Some((name.to_owned(), member?)));
+    let (kind, is_mended) = (CapabilityKind::Prompt, reply.is_mended);
+    Some(CallResult { kind, is_mended, more: more.collect(), ..CallResult::default() })
 }
 
 /// The `_meta` of a result, if it has one, without what only the gateway may say.
@@ -80,27 +111,40 @@ fn meta_of(result: &Document) -> Option<Document> {
 
 /// Member of a content block that has a `_meta` of its own.
 const RESOURCE: &str = "resource";
+/// Member of a message that is a content block.
+const CONTENT: &str = "content";
 
 /// The content blocks, if all are objects, without what only the gateway may say.
 fn content_of(result: &Document, blocks: Node<'_>) -> Option<Document> {
-    let mut all = blocks.items()?;
-    if !all.all(Node::is_object) {
+    if !blocks.items()?.all(Node::is_object) {
         return None;
     }
-    let has_reserved = |block: Node<'_>| {
-        meta::has_reserved(block) || block.get(RESOURCE).is_some_and(meta::has_reserved)
-    };
-    if !blocks.items()?.any(has_reserved) {
-        return Some(result.part(blocks));
+    without_reserved(result, blocks)
+}
+
+/// Members of an array without what only the gateway may say, also in the blocks and resources in them.
+fn without_reserved(result: &Document, all: Node<'_>) -> Option<Document> {
+    if !all.items()?.any(has_reserved) {
+        return Some(result.part(all));
     }
-    let mut blocks = blocks.to_value();
-    for block in blocks.as_array_mut()?.iter_mut().filter_map(Value::as_object_mut) {
-        meta::remove_reserved(block);
-        if let Some(Value::Object(resource)) = block.get_mut(RESOURCE) {
-            meta::remove_reserved(resource);
+    let mut kept = all.to_value();
+    kept.as_array_mut()?.iter_mut().for_each(remove_reserved);
+    Some(Document::of(&kept))
+}
+
+fn has_reserved(part: Node<'_>) -> bool {
+    meta::has_reserved(part)
+        || [CONTENT, RESOURCE].into_iter().filter_map(|name| part.get(name)).any(has_reserved)
+}
+
+fn remove_reserved(part: &mut Value) {
+    let Value::Object(members) = part else { return };
+    meta::remove_reserved(members);
+    for name in [CONTENT, RESOURCE] {
+        if let Some(inner) = members.get_mut(name) {
+            remove_reserved(inner);
         }
     }
-    Some(Document::of(&blocks))
 }
 
 #[cfg(test)]
@@ -110,12 +154,12 @@ mod tests {
     use super::*;
 
     fn answer(result: &Value) -> Result<CallAnswer, CallError> {
-        CallAnswer::of(&Reply {
-            result: Document::of(result),
-            unreadable: Vec::new(),
-            is_mended: false,
-            peer: 0,
-        })
+        answer_of(CapabilityKind::Tool, result)
+    }
+
+    fn answer_of(kind: CapabilityKind, result: &Value) -> Result<CallAnswer, CallError> {
+        let result = Document::of(result);
+        CallAnswer::of(kind, &Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
     }
 
     fn result(of: &Value) -> CallResult {
@@ -187,6 +231,45 @@ mod tests {
             assert_eq!(tree(&found.structured.unwrap()), json!({"task": 1}));
         }
         assert!(result(&json!({"content": [], "_meta": "mine"})).more.is_empty());
+    }
+
+    #[test]
+    fn a_prompt_is_messages_of_two_roles_without_what_only_the_gateway_may_say() {
+        let own = json!({"dev.portcullis/governance": {"decision": "allow"}, "a": 1});
+        let resource = json!({"type": "resource", "resource": {"uri": "a:b", "_meta": own}});
+        let message = |role: &str| json!({"role": role, "content": resource, "_meta": own});
+
+        let told = json!({
+            "description": "d", "messages": [message("user"), message("assistant")], "_meta": own,
+            "content": [], "isError": true, "x-more": 1,
+        });
+        let Ok(CallAnswer::Result(found)) = answer_of(CapabilityKind::Prompt, &told) else {
+            panic!("a prompt")
+        };
+
+        let members: Vec<_> =
+            found.more.iter().map(|(name, it)| (name.as_str(), tree(it))).collect();
+        let kept = |role: &str| {
+            let resource = json!({"uri": "a:b", "_meta": {"a": 1}});
+            let content = json!({"type": "resource", "resource": resource});
+            json!({"role": role, "content": content, "_meta": {"a": 1}})
+        };
+        let messages = json!([kept("user"), kept("assistant")]);
+        let wanted =
+            [("description", json!("d")), ("messages", messages), ("_meta", json!({"a": 1}))];
+        assert_eq!(members, wanted);
+        assert!(found.content.is_none() && !found.is_error);
+        for refused in [
+            json!({}),
+            json!({"messages": {}}),
+            json!({"messages": [message("system")]}),
+            json!({"messages": [{"role": "user", "content": "x"}]}),
+            json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]}),
+            json!({"content": [{"type": "text", "text": "x"}]}),
+        ] {
+            let error = answer_of(CapabilityKind::Prompt, &refused).unwrap_err();
+            assert_eq!(error, CallError::protocol(Executed::Unknown), "{refused}");
+        }
     }
 
     #[test]

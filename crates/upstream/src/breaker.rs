@@ -17,7 +17,7 @@ use std::{
     },
 };
 
-use portcullis_core::{capability::CapabilityName, id::OrgId, refusal::UpstreamReason};
+use portcullis_core::{capability::CapabilityId, id::OrgId, refusal::UpstreamReason};
 use tokio::time::Instant;
 
 use self::health::Health;
@@ -37,7 +37,7 @@ pub(crate) struct Breaker {
 #[derive(Debug, Default)]
 struct Circuits {
     way: Health,
-    tools: HashMap<CapabilityName, Health>,
+    tools: HashMap<CapabilityId, Health>,
 }
 
 /// Meaning of the end of a call.
@@ -56,7 +56,7 @@ enum EndMeaning {
 #[derive(Debug, Clone, Copy)]
 struct CalledTool<'a> {
     org: OrgId,
-    tool: &'a CapabilityName,
+    tool: &'a CapabilityId,
 }
 
 /// A call that may go out; to be told how it ended.
@@ -114,7 +114,7 @@ impl Circuits {
         }
     }
 
-    fn of_tool(&mut self, tool: &CapabilityName) -> &mut Health {
+    fn of_tool(&mut self, tool: &CapabilityId) -> &mut Health {
         if self.tools.len() >= MAX_TOOLS && !self.tools.contains_key(tool) {
             let oldest = self.tools.iter().min_by_key(|(_, health)| health.touched());
             if let Some(oldest) = oldest.map(|(tool, _)| tool.clone()) {
@@ -134,7 +134,7 @@ impl Breaker {
     pub(crate) fn admit<'a>(
         &'a self,
         org: OrgId,
-        tool: &'a CapabilityName,
+        tool: &'a CapabilityId,
         now: Instant,
     ) -> Result<Admission<'a>, CallError> {
         let call = CalledTool { org, tool };
@@ -151,7 +151,7 @@ impl Breaker {
     pub(crate) fn check(
         &self,
         org: OrgId,
-        tool: &CapabilityName,
+        tool: &CapabilityId,
         now: Instant,
     ) -> Result<(), CallError> {
         if self.troubled.load(Ordering::Acquire) {

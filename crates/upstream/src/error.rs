@@ -99,6 +99,11 @@ impl CallError {
         *self == Self::new_peer()
     }
 
+    /// The upstream knows no such method, or not with these parameters.
+    pub(crate) const fn not_offered() -> Self {
+        Self::upstream(UpstreamReason::JsonrpcError, Executed::No)
+    }
+
     /// The caller gave the call up.
     pub(crate) const fn cancelled(executed: Executed) -> Self {
         Self::upstream(UpstreamReason::Cancelled, executed)

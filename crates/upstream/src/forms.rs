@@ -15,7 +15,7 @@ use std::{
     },
 };
 
-use portcullis_core::{mcp::interaction::ClientCapabilities, tool::form};
+use portcullis_core::{capability::form, mcp::interaction::ClientCapabilities};
 use tokio_util::sync::CancellationToken;
 
 use crate::{

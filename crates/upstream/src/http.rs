@@ -84,7 +84,7 @@ impl Http {
         };
         let is_forgotten =
             session.has_id && matches!(trouble, Trouble::Status(StatusCode::NOT_FOUND));
-        if request.method == Method::CallTool {
+        if request.method.is_use() {
             // A server that does not know the session has not looked at the call. But the session
             // may have ended by the call itself, and a proxy on the way may answer 404 as well.
             let lost = CallError::upstream(SessionLost, Executed::Unknown);
@@ -259,7 +259,8 @@ impl Http {
         if session.era == Era::Modern {
             headers.insert(MCP_METHOD, HeaderValue::from_static(request.method.as_str()));
             if let Some(name) = request.name {
-                self.mirror(name, request.arguments, &mut headers);
+                let of_tool = request.method == Method::CallTool;
+                self.mirror(name, request.arguments.filter(|_| of_tool), &mut headers);
             }
         }
         trace(request, &mut headers);

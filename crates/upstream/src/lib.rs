@@ -58,6 +58,6 @@ pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use server_message::ServerWords;
 pub use settings::{Credential, Program, Protocol, ServerSettings, Transport};
-pub use tools::{SkipReason, SkippedTool, ToolList};
+pub use tools::{DefinitionList, SkipReason, Skipped};
 pub use webhook::{Message, SigningSecret, SigningSecretError, Webhook, WebhookError};
 pub use witness::{Witness, WitnessError, Witnessing};

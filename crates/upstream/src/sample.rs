@@ -3,6 +3,7 @@
 //! The server speaks both eras over standard input and output, answers many requests at once and
 //! stops what is cancelled. Its data is invented.
 
+mod prompts;
 mod tools;
 
 use std::{
@@ -38,7 +39,7 @@ const MAX_RUNNING: usize = 256;
 /// The time for answers that are under way when the input ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Serves the sample tools until `input` ends. Fails only when `output` cannot be written.
+/// Serves the sample tools and prompts until `input` ends. Fails only when `output` cannot be written.
 pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -144,6 +145,11 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
             }
             "tools/list" => Some(success(&id, json!({"tools": tools::list()}), modern)),
             "tools/call" => self.call(Request { id, params, modern }),
+            "prompts/list" => Some(success(&id, json!({"prompts": prompts::list()}), modern)),
+            "prompts/get" => Some(match prompts::get(&params) {
+                Ok(prompt) => success(&id, prompt, modern),
+                Err(message) => failure(&id, INVALID_PARAMS, message),
+            }),
             _ => Some(failure(&id, METHOD_NOT_FOUND, "there is no such method")),
         }
     }
@@ -207,7 +213,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
     let agreed = LEGACY.into_iter().find(|known| asked == Some(*known)).unwrap_or(LEGACY[0]);
     json!({
         "protocolVersion": agreed,
-        "capabilities": {"tools": {}},
+        "capabilities": {"prompts": {}, "tools": {}},
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
@@ -216,7 +222,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
 fn discover() -> Value {
     json!({
         "supportedVersions": [MODERN, LEGACY[0], LEGACY[1]],
-        "capabilities": {"tools": {}},
+        "capabilities": {"prompts": {}, "tools": {}},
         "instructions": INSTRUCTIONS,
     })
 }

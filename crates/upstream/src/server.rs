@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use arc_swap::ArcSwapOption;
 use portcullis_core::{
     call::{Cleared, Use},
-    capability::{CapabilityName, ProviderSlug},
+    capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
     mcp::Method,
     oauth::Challenge,
@@ -28,7 +28,7 @@ use crate::{
     settings::{Credential, ServerSettings, Transport},
     stdio::{Launch, Stdio},
     text,
-    tools::{Collector, Headers, ToolList},
+    tools::{Collector, DefinitionList, Headers},
 };
 
 /// Longest time that a call waits for its slot.
@@ -41,6 +41,7 @@ pub struct Server(Arc<Inner>);
 
 struct Inner {
     slug: ProviderSlug,
+    kinds: Vec<CapabilityKind>,
     call_timeout: Duration,
     forms: Forms,
     slots: Arc<FairSlots<OrgId>>,
@@ -68,7 +69,7 @@ pub struct Trace<'a> {
     pub forms: Option<&'a FormTally>,
     /// Place for the words of a server that answers with an error.
     pub said: Option<&'a ServerWords>,
-    /// Number of the process or session that listed the tool ([`ToolList::peer`]); to another one
+    /// Number of the process or session that listed the tool ([`DefinitionList::peer`]); to another one
     /// nothing is sent.
     pub peer: Option<u64>,
 }
@@ -80,6 +81,7 @@ impl Server {
         settings.check()?;
         let (announcer, changed) = watch::channel(0);
         let slug = settings.slug.clone();
+        let kinds = settings.kinds.clone();
         let call_timeout = settings.call_timeout;
         let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
@@ -87,6 +89,7 @@ impl Server {
         let breaker = Arc::default();
         Ok(Self(Arc::new(Inner {
             slug,
+            kinds,
             call_timeout,
             forms,
             slots,
@@ -107,6 +110,7 @@ impl Server {
                 let (http, stop) = http.beside(credential);
                 Self(Arc::new(Inner {
                     slug: self.0.slug.clone(),
+                    kinds: self.0.kinds.clone(),
                     call_timeout: self.0.call_timeout,
                     forms: self.0.forms,
                     slots: Arc::clone(&self.0.slots),
@@ -144,6 +148,12 @@ impl Server {
         &self.0.slug
     }
 
+    /// Kinds of what it offers that are read and used.
+    #[must_use]
+    pub fn kinds(&self) -> &[CapabilityKind] {
+        &self.0.kinds
+    }
+
     /// Transport: `tcp`, or the `pipe` of a program.
     #[must_use]
     pub fn network(&self) -> &'static str {
@@ -168,25 +178,47 @@ impl Server {
         }
     }
 
-    /// All tools the server lists, page by page: at most 20 pages, 1000 tools, 2 MiB. What is
-    /// unusable is skipped and named.
-    pub async fn list_tools(&self) -> Result<ToolList, CallError> {
+    /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1000 definitions,
+    /// 2 MiB. What is unusable is skipped and named. A server that knows a kind not has none of it, if others
+    /// are exposed as well.
+    pub async fn list(&self) -> Result<DefinitionList, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
-        let link = &self.0.link;
-        let mut collector = Collector::new(link.headers());
-        let mut cursor: Option<String> = None;
+        let mut all = DefinitionList::default();
         let mut peer = None;
+        for kind in &self.0.kinds {
+            let listed = self.list_kind(*kind, peer, deadline).await?;
+            peer = listed.1.or(peer);
+            all.add(listed.0);
+        }
+        all.peer = peer.unwrap_or_default();
+        Ok(all)
+    }
+
+    async fn list_kind(
+        &self,
+        kind: CapabilityKind,
+        mut peer: Option<u64>,
+        deadline: Instant,
+    ) -> Result<(DefinitionList, Option<u64>), CallError> {
+        let link = &self.0.link;
+        let mut collector = Collector::new(kind, link.headers());
+        let mut cursor: Option<String> = None;
         loop {
             let said = ServerWords::default();
             let request = Outgoing {
                 cursor: cursor.as_deref(),
                 said: Some(&said),
                 peer,
-                ..Outgoing::bare(Method::ListTools)
+                ..Outgoing::bare(Method::list_of(kind))
             };
             let page = link.exchange(&request, deadline).await;
             self.0.words.store(said.text().map(|text| Arc::new(text.to_owned())));
-            let page = page.map_err(CallError::before_the_call)?;
+            let is_offered =
+                |error: CallError| cursor.is_some() || error != CallError::not_offered();
+            let page = match page {
+                Err(error) if self.0.kinds.len() > 1 && !is_offered(error) => break,
+                page => page.map_err(CallError::before_the_call)?,
+            };
             peer = Some(page.peer);
             cursor = collector.add_page(&page)?;
             self.0.breaker.reached();
@@ -195,28 +227,27 @@ impl Server {
             }
         }
         let (list, params) = collector.finish();
-        match link {
-            Link::Http { http, .. } => http.set_params(params),
-            Link::Stdio(_) => {}
+        if let (CapabilityKind::Tool, Link::Http { http, .. }) = (kind, link) {
+            http.set_params(params);
         }
-        Ok(list)
+        Ok((list, peer))
     }
 
-    /// Calls a tool once and waits for its answer. On failure the error says whether the tool may
-    /// have run. It is never sent twice. Refuses at once calls beyond those that may be in flight
+    /// Calls a tool or gets a prompt, once, and waits for the answer. On failure the error says whether the tool
+    /// may have run. It is never sent twice. Refuses at once calls beyond those that may be in flight
     /// and wait, and what kept failing; both are reckoned for each org.
-    pub async fn call_tool(
+    pub async fn call(
         &self,
         org: OrgId,
         call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
-        let name = &call.tool().definition.name;
-        let admission = self.0.breaker.admit(org, name, Instant::now())?;
+        let Capability { id, definition, .. } = &**call.tool();
+        let admission = self.0.breaker.admit(org, id, Instant::now())?;
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
         let request = Outgoing {
-            name: Some(name),
+            name: Some(&definition.name),
             arguments: Some(call.input()),
             capabilities: call.round().capabilities,
             responses: call.responses(),
@@ -227,7 +258,7 @@ impl Server {
             forms: trace.forms,
             said: trace.said,
             peer: trace.peer,
-            ..Outgoing::bare(Method::CallTool)
+            ..Outgoing::bare(Method::use_of(id.kind()))
         };
         if trace.live.is_some_and(Live::is_given_up) {
             return admission.ended(Err(CallError::cancelled(Executed::No)));
@@ -240,11 +271,11 @@ impl Server {
             return Err(error);
         }
         let admission = admission.crowded(self.0.link.takes_turns());
-        admission.ended(answer.and_then(|reply| CallAnswer::of(&reply)))
+        admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), &reply)))
     }
 
     /// Returns true unless there is another process or session than the one of this number
-    /// ([`ToolList::peer`]), as far as that is known without waiting.
+    /// ([`DefinitionList::peer`]), as far as that is known without waiting.
     #[must_use]
     pub fn is_peer(&self, number: u64) -> bool {
         match &self.0.link {
@@ -255,7 +286,7 @@ impl Server {
 
     /// Fails if an org's call of this tool would not go out now, because it or the server kept
     /// failing.
-    pub fn check(&self, org: OrgId, tool: &CapabilityName) -> Result<(), CallError> {
+    pub fn check(&self, org: OrgId, tool: &CapabilityId) -> Result<(), CallError> {
         self.0.breaker.check(org, tool, Instant::now())
     }
 

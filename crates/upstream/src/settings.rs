@@ -9,7 +9,11 @@ use std::{
 };
 
 use http::{HeaderName, HeaderValue};
-use portcullis_core::{capability::ProviderSlug, mcp::LEGACY, secret::Secret};
+use portcullis_core::{
+    capability::{CapabilityKind, ProviderSlug},
+    mcp::LEGACY,
+    secret::Secret,
+};
 
 use crate::{error::SettingsError, forms::Forms, reach::Endpoint};
 
@@ -30,6 +34,8 @@ pub struct ServerSettings {
     pub start_timeout: Duration,
     pub max_response_bytes: usize,
     pub max_in_flight: usize,
+    /// Kinds of what it offers that are read and used.
+    pub kinds: Vec<CapabilityKind>,
 }
 
 /// The longest call.
@@ -137,6 +143,7 @@ impl ServerSettings {
             start_timeout: Duration::from_secs(90),
             max_response_bytes: 4 << 20,
             max_in_flight: 64,
+            kinds: vec![CapabilityKind::Tool],
         }
     }
 

@@ -16,12 +16,7 @@ mod pipe;
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_core::{
-    capability::ProviderSlug,
-    mcp::{Era, Method},
-    refusal::Executed,
-    secret::Secret,
-};
+use portcullis_core::{capability::ProviderSlug, mcp::Era, refusal::Executed, secret::Secret};
 use tokio::{
     sync::{Mutex, Semaphore, watch},
     time::{Instant, timeout, timeout_at},
@@ -119,7 +114,7 @@ impl Stdio {
         let pipe = self.pipe_by(deadline).await?;
         request.check_peer(pipe.number)?;
         let first = self.attempt(&pipe, request, deadline).await;
-        if first.is_ok() || request.method == Method::CallTool || !pipe.health.is_suspect() {
+        if first.is_ok() || request.method.is_use() || !pipe.health.is_suspect() {
             return first;
         }
         let renewed = self.pipe_by(deadline).await?;
@@ -152,7 +147,7 @@ impl Stdio {
         };
         let body = request.encode(id, pipe.era())?;
         let outcome = pipe.request(id, body, deadline, launch.call_timeout, request).await?;
-        if request.method == Method::CallTool {
+        if request.method.is_use() {
             pipe.proved_itself();
         }
         if outcome.as_ref().is_err_and(RpcError::is_about_the_session) {

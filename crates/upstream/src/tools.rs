@@ -1,4 +1,4 @@
-//! The tools a server lists, bounded and made harmless to look at.
+//! The tools and prompts a server lists, bounded and made harmless to look at.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,10 +8,10 @@ use std::{
 };
 
 use portcullis_core::{
-    capability::{CapabilityName, Definition},
+    capability::{CapabilityKind, CapabilityName, Definition},
     refusal::Executed,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
     error::CallError,
@@ -20,13 +20,13 @@ use crate::{
     text,
 };
 
-/// Tools of a server.
+/// Tools and prompts of a server.
 #[derive(Debug, Clone, Default)]
-pub struct ToolList {
-    /// The usable tools, in the server's order.
-    pub tools: Vec<Definition>,
-    /// The tools that cannot be used; at most 100 of them are named.
-    pub skipped: Vec<SkippedTool>,
+pub struct DefinitionList {
+    /// Those that can be used, of each kind in the server's order.
+    pub definitions: Vec<Definition>,
+    /// Those that cannot be used; at most 100 of them are named.
+    pub skipped: Vec<Skipped>,
     /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
     /// to a page of its own.
     pub truncated: bool,
@@ -36,22 +36,24 @@ pub struct ToolList {
     pub peer: u64,
 }
 
-/// A tool that cannot be used.
+/// A tool or prompt that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkippedTool {
+pub struct Skipped {
+    pub kind: CapabilityKind,
     /// Its name on one line, without hidden characters, at most 128 characters.
     pub name: String,
     pub why: SkipReason,
 }
 
-/// Reason to skip a tool.
+/// Reason to skip a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SkipReason {
-    /// Its name is outside the grammar of tool names.
+    /// Its name is outside the grammar of names.
     Name,
-    /// Another tool of that name came before it.
+    /// Another one of that name came before it.
     Duplicate,
-    /// Not an object, or without an object for an input schema.
+    /// Not an object, or a tool without an object for an input schema, or a prompt whose arguments are no list of
+    /// different names.
     Malformed,
     /// JSON that is not accepted: it names a member twice, is nested too deep, or has a number
     /// beyond the range of a double.
@@ -69,8 +71,8 @@ impl fmt::Display for SkipReason {
                 "the name is empty or longer than 256 bytes, or has characters other than A-Z, a-z, 0-9, `_`, `.`, \
                  `-`, `:`, `/` and single spaces"
             },
-            Self::Duplicate => "another tool of this name came before it",
-            Self::Malformed => "it has no object for an input schema",
+            Self::Duplicate => "another one of this name came before it",
+            Self::Malformed => "it has no object for an input schema, or no list of different arguments",
             Self::Unreadable => {
                 "its definition names a member twice, is nested too deep, or has a number beyond the \
                  range of a double"
@@ -87,6 +89,8 @@ pub(crate) const MAX_LIST_BYTES: usize = 2 << 20;
 const MAX_SKIPPED: usize = 100;
 const MAX_TITLE_CHARS: usize = 256;
 const MAX_DESCRIPTION_CHARS: usize = 8192;
+/// Arguments of a prompt.
+const MAX_ARGUMENTS: usize = 100;
 const MAX_CURSOR_BYTES: usize = 4096;
 
 /// The arguments to mirror into headers, by tool.
@@ -99,11 +103,22 @@ pub(crate) enum Headers {
     None,
 }
 
-/// Puts pages together.
+impl DefinitionList {
+    /// Adds what the same server lists of another kind.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.definitions.extend(other.definitions);
+        self.skipped.extend(other.skipped);
+        self.truncated |= other.truncated;
+        self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
+    }
+}
+
+/// Puts pages of one kind together.
 #[derive(Debug)]
 pub(crate) struct Collector {
+    kind: CapabilityKind,
     headers: Headers,
-    list: ToolList,
+    list: DefinitionList,
     params: ParamHeaders,
     names: HashSet<CapabilityName>,
     cursors: HashSet<String>,
@@ -112,10 +127,11 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(headers: Headers) -> Self {
+    pub(crate) fn new(kind: CapabilityKind, headers: Headers) -> Self {
         Self {
+            kind,
             headers,
-            list: ToolList::default(),
+            list: DefinitionList::default(),
             params: ParamHeaders::new(),
             names: HashSet::new(),
             cursors: HashSet::new(),
@@ -128,7 +144,11 @@ impl Collector {
     pub(crate) fn add_page(&mut self, reply: &Reply) -> Result<Option<String>, CallError> {
         let garbage = CallError::protocol(Executed::No);
         let mut page = reply.members();
-        let Some(Value::Array(tools)) = page.remove("tools") else { return Err(garbage) };
+        let member = match self.kind {
+            CapabilityKind::Tool => "tools",
+            CapabilityKind::Prompt => "prompts",
+        };
+        let Some(Value::Array(tools)) = page.remove(member) else { return Err(garbage) };
         let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
         self.list.fresh_for = match (self.list.fresh_for, ttl) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -160,7 +180,7 @@ impl Collector {
         }
     }
 
-    pub(crate) fn finish(self) -> (ToolList, ParamHeaders) {
+    pub(crate) fn finish(self) -> (DefinitionList, ParamHeaders) {
         (self.list, self.params)
     }
 
@@ -181,7 +201,11 @@ impl Collector {
 
     fn skip(&mut self, name: &str, why: SkipReason) {
         if self.list.skipped.len() < MAX_SKIPPED {
-            self.list.skipped.push(SkippedTool { name: text::one_line(name, 128), why });
+            self.list.skipped.push(Skipped {
+                kind: self.kind,
+                name: text::one_line(name, 128),
+                why,
+            });
         }
     }
 
@@ -191,6 +215,24 @@ impl Collector {
         if self.names.contains(&name) {
             return Err(SkipReason::Duplicate);
         }
+        let definition = match self.kind {
+            CapabilityKind::Tool => self.tool(&name, &mut members)?,
+            CapabilityKind::Prompt => prompt(&name, &mut members)?,
+        };
+        self.names.insert(name);
+        self.list.definitions.push(Definition {
+            title: short(members.get("title"), MAX_TITLE_CHARS),
+            description: short(members.get("description"), MAX_DESCRIPTION_CHARS),
+            ..definition
+        });
+        Ok(())
+    }
+
+    fn tool(
+        &mut self,
+        name: &CapabilityName,
+        members: &mut Map<String, Value>,
+    ) -> Result<Definition, SkipReason> {
         let input = members.remove("inputSchema").filter(Value::is_object);
         let input = input.ok_or(SkipReason::Malformed)?;
         if self.headers == Headers::Mirrored {
@@ -202,18 +244,46 @@ impl Collector {
         let seen = |schema| text::visible_schema(schema).ok_or(SkipReason::HiddenCharacters);
         let output = members.remove("outputSchema").filter(|schema| !schema.is_null());
         let annotations = members.remove("annotations").filter(Value::is_object);
-        let definition = Definition {
-            title: short(members.get("title"), MAX_TITLE_CHARS),
-            description: short(members.get("description"), MAX_DESCRIPTION_CHARS),
-            input_schema: seen(input)?,
+        Ok(Definition {
             output_schema: output.map(seen).transpose()?,
             annotations: annotations.map(seen).transpose()?.unwrap_or(Value::Null),
-            name: name.clone(),
-        };
-        self.names.insert(name);
-        self.list.tools.push(definition);
-        Ok(())
+            ..Definition::new(name.clone(), seen(input)?)
+        })
     }
+}
+
+/// Arguments have visible names, each its own; of their other members the three that MCP gives a meaning stay.
+fn prompt(
+    name: &CapabilityName,
+    members: &mut Map<String, Value>,
+) -> Result<Definition, SkipReason> {
+    let given = match members.remove("arguments") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(given)) if given.len() <= MAX_ARGUMENTS => given,
+        Some(_) => return Err(SkipReason::Malformed),
+    };
+    let mut names = HashSet::new();
+    let mut arguments = Vec::new();
+    for argument in given {
+        let name = argument.get("name").and_then(Value::as_str).ok_or(SkipReason::Malformed)?;
+        if text::one_line(name, MAX_TITLE_CHARS) != name {
+            return Err(SkipReason::HiddenCharacters);
+        }
+        if !names.insert(name.to_owned()) {
+            return Err(SkipReason::Malformed);
+        }
+        let text = |member, chars| Some((member, Value::from(short(argument.get(member), chars)?)));
+        let required = argument.get("required").and_then(Value::as_bool);
+        let kept = [
+            Some(("name", Value::from(name))),
+            text("title", MAX_TITLE_CHARS),
+            text("description", MAX_DESCRIPTION_CHARS),
+            required.map(|told| ("required", Value::from(told))),
+        ];
+        let kept = kept.into_iter().flatten().map(|(name, value)| (name.to_owned(), value));
+        arguments.push(Value::Object(kept.collect()));
+    }
+    Ok(Definition::prompt(name.clone(), Value::Array(arguments)))
 }
 
 fn short(text: Option<&Value>, max_chars: usize) -> Option<String> {
@@ -245,8 +315,8 @@ mod tests {
         Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false, peer: 0 }
     }
 
-    fn one_page(tools: &Value) -> ToolList {
-        let mut collector = Collector::new(Headers::Mirrored);
+    fn one_page(tools: &Value) -> DefinitionList {
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::Mirrored);
         collector.add_page(&page(&json!({ "tools": tools }))).unwrap();
         collector.finish().0
     }
@@ -265,7 +335,7 @@ mod tests {
 
         let skipped: Vec<_> =
             list.skipped.iter().map(|skipped| (skipped.name.as_str(), skipped.why)).collect();
-        assert_eq!(list.tools.len(), 1);
+        assert_eq!(list.definitions.len(), 1);
         assert_eq!(
             skipped,
             [
@@ -281,7 +351,7 @@ mod tests {
 
     #[test]
     fn unreadable_definitions_are_skipped_by_name_and_have_no_stand_in() {
-        let mut collector = Collector::new(Headers::None);
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None);
         let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
         let tools = json!({"tools": [tool("a"), tool("b")]});
         let unreadable = ["b", ""].map(str::to_owned).into();
@@ -290,7 +360,7 @@ mod tests {
         let (list, _) = collector.finish();
 
         let skipped: Vec<_> = list.skipped.iter().map(|it| (it.name.as_str(), it.why)).collect();
-        assert_eq!(list.tools.len(), 1);
+        assert_eq!(list.definitions.len(), 1);
         assert_eq!(
             skipped,
             [
@@ -309,7 +379,7 @@ mod tests {
             "inputSchema": {"type": "object"}, "annotations": {"title": "\u{e0041}x"},
         }]));
 
-        let tool = &list.tools[0];
+        let tool = &list.definitions[0];
         assert_eq!(tool.title.as_deref(), Some("T"));
         assert_eq!(tool.description.as_ref().map(String::len), Some(MAX_DESCRIPTION_CHARS));
         assert_eq!(tool.annotations, json!({"title": "x"}));
@@ -324,27 +394,27 @@ mod tests {
         let many = one_page(&json!(many));
         let large = one_page(&json!(large));
 
-        assert_eq!((many.tools.len(), many.truncated), (MAX_TOOLS, true));
-        assert_eq!((large.tools.len(), large.truncated), (1, true));
+        assert_eq!((many.definitions.len(), many.truncated), (MAX_TOOLS, true));
+        assert_eq!((large.definitions.len(), large.truncated), (1, true));
     }
 
     #[test]
     fn pages_end_at_the_twentieth_or_where_a_cursor_repeats_or_says_nothing() {
-        let mut collector = Collector::new(Headers::None);
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None);
         let next = |n: usize| page(&json!({"tools": [], "nextCursor": format!("c{n}")}));
         let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
 
         assert_eq!(pages.count() + 1, MAX_PAGES);
         assert!(collector.finish().0.truncated);
 
-        let mut looping = Collector::new(Headers::None);
+        let mut looping = Collector::new(CapabilityKind::Tool, Headers::None);
         let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
         looping.add_page(&page(&json!({"tools": [tool], "nextCursor": "c1"}))).unwrap();
         assert_eq!(looping.add_page(&next(1)).unwrap(), None);
         let list = looping.finish().0;
-        assert_eq!((list.tools.len(), list.truncated), (1, true));
+        assert_eq!((list.definitions.len(), list.truncated), (1, true));
 
-        let mut ended = Collector::new(Headers::None);
+        let mut ended = Collector::new(CapabilityKind::Tool, Headers::None);
         assert_eq!(ended.add_page(&page(&json!({"tools": [], "nextCursor": ""}))).unwrap(), None);
         assert!(!ended.finish().0.truncated);
     }

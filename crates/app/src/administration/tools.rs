@@ -161,6 +161,7 @@ impl Administration {
             let mut event = self.event(ctx, kind, "mcp", &tool, Some(details.clone()));
             event.org_id = org_id;
             if let Some(target) = &mut event.target {
+                target.capability = Some(tool.kind());
                 target.version = Some(version.to_owned());
             }
             self.audit.record(event).await?;

@@ -66,6 +66,7 @@ impl Audit {
             actor,
             request: None,
             target: Some(Target {
+                capability: None,
                 credential: None,
                 id: Some(org.to_string()),
                 provider_id: None,

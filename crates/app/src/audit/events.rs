@@ -42,7 +42,14 @@ pub(crate) fn sealed(record: &EventRecord) -> Option<Sealed<'_>> {
 
 /// Something of the installation, which no org owns.
 pub(crate) fn installation(kind: &'static str, id: &str) -> Target {
-    Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
+    Target {
+        capability: None,
+        credential: None,
+        id: Some(id.to_owned()),
+        provider_id: None,
+        kind,
+        version: None,
+    }
 }
 
 pub(crate) fn row_of(event: &Event) -> NewEvent {

@@ -144,6 +144,7 @@ pub(crate) fn exported(
         actor,
         request: asked,
         target: Some(Target {
+            capability: None,
             credential: None,
             id: Some(export.to_owned()),
             provider_id: None,
@@ -321,6 +322,7 @@ impl Audit {
             actor: Actor::of(ctx.caller()),
             request: Some(ctx.recorded_request()),
             target: Some(Target {
+                capability: None,
                 credential: None,
                 id: Some(export.to_string()),
                 provider_id: None,

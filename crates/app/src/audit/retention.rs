@@ -317,6 +317,7 @@ impl Audit {
 
     fn pruned(&self, org: OrgId, details: Value) -> Event {
         let target = Target {
+            capability: None,
             credential: None,
             id: Some(org.to_string()),
             provider_id: None,

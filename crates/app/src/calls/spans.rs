@@ -1,20 +1,33 @@
 //! Attributes of a call's trace about its tool, in the terms of OpenTelemetry's conventions for MCP
 //! and generative AI.
 
-use portcullis_core::capability::Capability;
+use portcullis_core::{
+    capability::{Capability, CapabilityKind},
+    mcp::Method,
+};
 use portcullis_upstream::{CallAnswer, CallError};
 
 use crate::{request::Ctx, telemetry::traces::recording::Attribute};
+
+/// The attribute that names what is used.
+const fn name_of(kind: CapabilityKind) -> &'static str {
+    match kind {
+        CapabilityKind::Tool => "gen_ai.tool.name",
+        CapabilityKind::Prompt => "gen_ai.prompt.name",
+    }
+}
 
 impl Ctx {
     /// Traces the tool of the call, which is a known one and not text of the caller.
     pub(crate) fn trace_tool(&self, tool: &Capability) {
         if let Some(recording) = self.origin.stages.traced() {
             recording.tell([
-                Attribute::text("gen_ai.operation.name", "execute_tool"),
-                Attribute::text("gen_ai.tool.name", tool.id.as_str()),
+                Attribute::text(name_of(tool.id.kind()), tool.id.short()),
                 Attribute::text("portcullis.tool.version", tool.version.as_str()),
             ]);
+            if tool.id.kind() == CapabilityKind::Tool {
+                recording.tell([Attribute::text("gen_ai.operation.name", "execute_tool")]);
+            }
         }
     }
 
@@ -22,14 +35,17 @@ impl Ctx {
     pub(crate) fn trace_call(&self, tool: &Capability, network: &'static str) {
         if let Some(recording) = self.origin.stages.traced() {
             let name = tool.definition.name.as_str();
-            let attributes = vec![
-                Attribute::text("mcp.method.name", "tools/call"),
-                Attribute::text("gen_ai.operation.name", "execute_tool"),
-                Attribute::text("gen_ai.tool.name", name),
+            let method = Method::use_of(tool.id.kind()).as_str();
+            let mut attributes = vec![
+                Attribute::text("mcp.method.name", method),
+                Attribute::text(name_of(tool.id.kind()), name),
                 Attribute::text("network.transport", network),
                 Attribute::text("portcullis.provider", tool.id.provider()),
             ];
-            recording.calls(format!("tools/call {name}"), attributes);
+            if tool.id.kind() == CapabilityKind::Tool {
+                attributes.push(Attribute::text("gen_ai.operation.name", "execute_tool"));
+            }
+            recording.calls(format!("{method} {name}"), attributes);
         }
     }
 

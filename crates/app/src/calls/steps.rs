@@ -4,7 +4,7 @@
 use portcullis_core::{
     audit::Target,
     call::{Cleared, Denial, Use},
-    capability::CapabilityId,
+    capability::{CapabilityId, CapabilityKind},
     json::Document,
     policy::PolicySet,
     principal::Scope,
@@ -35,6 +35,8 @@ pub(super) struct ParsedCall {
     pub(super) input: Document,
     pub(super) bytes: u64,
     pub(super) conversation: Conversation,
+    /// Its caller cannot know of the prompt that it uses.
+    pub(super) is_hidden: bool,
 }
 
 impl Calls {
@@ -64,6 +66,9 @@ impl Calls {
         let visible = self.catalogue.visible(&ctx.session.connections, &invocation.tool?)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
+        let is_hidden = visible.tool.id.kind() != CapabilityKind::Tool
+            && self.tools.is_hidden(ctx, &visible.tool);
+        event.hides = is_hidden.then(|| visible.tool.id.clone());
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {
             let id = &visible.tool.id;
@@ -71,17 +76,19 @@ impl Calls {
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(ParsedCall { visible, view, claim, input, bytes, conversation })
+        Ok(ParsedCall { visible, view, claim, input, bytes, conversation, is_hidden })
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
     /// unknown id in which DLP finds something: it may be a secret in the wrong place.
     fn target_of(&self, tool: Option<&CapabilityId>) -> Target {
-        let id = tool.map(ToString::to_string);
-        let id = id.filter(|id| {
-            self.catalogue.tools.load().contains_key(id) || self.screening.is_clean(id)
+        let known = tool.filter(|id| {
+            let is_listed = self.catalogue.tools.load().contains_key(id.as_str());
+            is_listed || self.screening.is_clean(id.as_str())
         });
-        Target { credential: None, id, provider_id: None, kind: "mcp", version: None }
+        let capability = tool.map(CapabilityId::kind);
+        let id = known.map(ToString::to_string);
+        Target { capability, credential: None, id, provider_id: None, kind: "mcp", version: None }
     }
 
     /// Charges the call and looks at its key. A request that is refused already costs a request, as
@@ -97,7 +104,9 @@ impl Calls {
             Ok(None) | Err(_) => Ok(KeyMeaning::Free),
         };
         let cost = match (&parsed, &known) {
-            (Err(_), _) | (_, Err(_) | Ok(KeyMeaning::Answered(_))) => Cost::Request,
+            // Neither a caller nor its limits tell what is hidden from what there is not.
+            (Ok(ParsedCall { is_hidden: true, .. }) | Err(_), _)
+            | (_, Err(_) | Ok(KeyMeaning::Answered(_))) => Cost::Request,
             (Ok(_), Ok(KeyMeaning::Free | KeyMeaning::UnderWay(_) | KeyMeaning::Reused(_))) => {
                 Cost::Call
             }
@@ -178,7 +187,7 @@ impl Calls {
         self.enter_stage(ctx, Stage::Connection);
         let connection = &visible.connection;
         self.providers.ensure_credentials(connection, admission).await?;
-        let resting = connection.server().check(connection.org, &visible.tool.definition.name);
+        let resting = connection.server().check(connection.org, &visible.tool.id);
         resting.map_err(|error| connection.refusal(&error))
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit,
-    capability::Capability,
+    capability::{Capability, CapabilityKind},
     clock::Timestamp,
     id::{OrgId, ProviderId},
     refusal::{Refusal, Remedy},
@@ -15,7 +15,7 @@ use portcullis_upstream::{CallError, CallErrorKind, Credential, Server};
 
 use super::{auth::Auth, freshness::Freshness, provider::Provider};
 
-/// The tools that a connection lists, by id.
+/// The tools and prompts that a connection lists, by id.
 pub(crate) type CapabilityMap = BTreeMap<String, Arc<Capability>>;
 
 /// Holds a list of tools, so that its address stays its own.
@@ -116,11 +116,23 @@ impl Connection {
         }
     }
 
-    /// All tools that it lists.
-    pub(crate) fn tools(&self) -> Vec<Arc<Capability>> {
+    /// All that it lists of a kind.
+    pub(crate) fn listed(&self, kind: CapabilityKind) -> Vec<Arc<Capability>> {
+        let of_kind = |it: &&Arc<Capability>| it.id.kind() == kind;
         match &self.way {
-            Route::Declared => self.provider.state().tools.clone().unwrap_or_default(),
-            Route::Own(own) => own.live.load().tools.values().cloned().collect(),
+            Route::Declared => {
+                self.provider.state().tools.iter().flatten().filter(of_kind).cloned().collect()
+            }
+            Route::Own(own) => own.live.load().tools.values().filter(of_kind).cloned().collect(),
+        }
+    }
+
+    /// The ids of all that it lists.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let id = |it: &Arc<Capability>| it.id.to_string();
+        match &self.way {
+            Route::Declared => self.provider.state().tools.iter().flatten().map(id).collect(),
+            Route::Own(own) => own.live.load().tools.values().map(id).collect(),
         }
     }
 

@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 use portcullis_store::{NewToolList, ProviderRecord, StoreError, UnreadableRow};
 use portcullis_upstream::{CallErrorKind, Server};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{
     Providers,
@@ -63,11 +63,11 @@ impl Providers {
         provider: &Arc<Provider>,
         server: &Server,
     ) -> Result<UsableList, Unlisted> {
-        let list = server.list_tools().await.map_err(Unlisted::Call)?;
+        let list = server.list().await.map_err(Unlisted::Call)?;
         let (fresh_for, peer) = (list.fresh_for, list.peer);
         let definitions = self.tools.definitions(provider, Some(org), list).await;
         let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
-        let text = Value::Array(definitions.iter().map(encode).collect()).to_string();
+        let text = Value::Array(definitions.iter().map(Definition::to_json).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
         let tools = self.compiled_map(org, provider, definitions, &digest, text.len()).await;
         Ok(UsableList { digest, definitions: text, tools, fresh_for, peer })
@@ -204,30 +204,9 @@ impl Providers {
     }
 }
 
-fn encode(definition: &Definition) -> Value {
-    json!({
-        "name": definition.name.as_str(),
-        "title": definition.title,
-        "description": definition.description,
-        "input_schema": definition.input_schema,
-        "output_schema": definition.output_schema,
-        "annotations": definition.annotations,
-    })
-}
-
-/// Decodes the text that [`encode`] wrote; a tool that does not read back is left out.
+/// Decodes the text of a kept list; a definition that does not read back is left out.
 fn decode(text: &str) -> Option<Vec<Definition>> {
     let all = json::parse(text.as_bytes(), json::Bounds::RECORDED).ok()?;
-    let tools = all.as_array()?.iter().filter_map(|tool| {
-        let text = |name: &str| tool.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(Definition {
-            name: text("name")?.parse().ok()?,
-            title: text("title"),
-            description: text("description"),
-            input_schema: tool.get("input_schema")?.clone(),
-            output_schema: tool.get("output_schema").filter(|it| !it.is_null()).cloned(),
-            annotations: tool.get("annotations").cloned().unwrap_or_default(),
-        })
-    });
-    Some(tools.collect())
+    let Value::Array(all) = all else { return None };
+    Some(all.into_iter().filter_map(Definition::from_json).collect())
 }

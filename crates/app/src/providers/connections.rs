@@ -61,8 +61,8 @@ impl Connections {
     pub(crate) fn listed_of(&self, provider: &Provider) -> BTreeSet<String> {
         let slug = provider.declared.slug.as_str();
         let all = self.known.iter().map(|(_, connection)| connection);
-        let lists = all.filter(|it| it.slug() == slug).map(|it| it.tools());
-        lists.flat_map(|tools| tools.into_iter().map(|tool| tool.id.to_string())).collect()
+        let lists = all.filter(|it| it.slug() == slug).map(|it| it.ids());
+        lists.flatten().collect()
     }
 
     pub(crate) fn of(&self, org: OrgId, provider: &str) -> Vec<Arc<Connection>> {

@@ -17,6 +17,7 @@ use crate::{
         Visible,
         connection::Connection,
         freshness::{Age, Unlisted},
+        unknown,
     },
     request::Ctx,
 };
@@ -123,7 +124,7 @@ impl Providers {
             return Err(error);
         }
         let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
-        connection.server().call_tool(connection.org, call, trace).await
+        connection.server().call(connection.org, call, trace).await
     }
 
     async fn look_first(
@@ -133,14 +134,14 @@ impl Providers {
         admission: &mut Admission,
     ) -> Result<Visible, Refusal> {
         let Visible { tool, connection } = visible;
-        let resting = connection.server().check(connection.org, &tool.definition.name);
+        let resting = connection.server().check(connection.org, &tool.id);
         resting.map_err(|error| connection.refusal(&error))?;
         // The look shows the credential of the call.
         self.ensure_credentials(connection, admission).await?;
         let looking = self.wait_for_look(connection, asked_at, Occasion::OldList);
         admission.outside(looking).await??;
         let id = tool.id.as_str();
-        let unknown = || Refusal::not_found("mcp", id);
+        let unknown = || unknown(&tool.id);
         let tool = self.catalogue.tool_through(connection, id).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }

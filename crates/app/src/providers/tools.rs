@@ -1,4 +1,4 @@
-//! Tools of the catalogue as a caller can see them, and the pins of their definitions.
+//! Tools and prompts of the catalogue as a caller can see them, and the pins of their definitions.
 //!
 //! One predicate, [`Capabilities::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
@@ -13,7 +13,7 @@ pub use self::pins::LeftOutTool;
 use std::sync::Arc;
 
 use portcullis_core::{
-    capability::{Capability, CapabilityId, Definition},
+    capability::{Capability, CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     id::{OrgId, ProviderId},
     policy::Access,
@@ -61,6 +61,7 @@ portcullis_core::words! {
 /// Filter of a list of tools.
 #[derive(Debug, Clone, Default)]
 pub struct ToolQuery {
+    pub kind: CapabilityKind,
     /// Only of these providers; empty means all.
     pub providers: Vec<String>,
     /// Only whose id, title or description contains this, whatever the case.
@@ -80,16 +81,27 @@ impl ToolQuery {
     }
 }
 
-/// The id in `text`. What is malformed names no tool, so it is not found.
+/// The id in `text`. What is malformed names nothing, so it is not found.
 pub fn capability_named(text: &str) -> Result<CapabilityId, Refusal> {
     text.parse().map_err(|_| Refusal::not_found("mcp", text))
+}
+
+/// The id of a tool in `text`.
+pub fn tool_named(text: &str) -> Result<CapabilityId, Refusal> {
+    CapabilityId::of_kind(CapabilityKind::Tool, text).map_err(|_| Refusal::not_found("mcp", text))
+}
+
+/// The id of a prompt in `text`, without its kind.
+pub fn prompt_named(text: &str) -> Result<CapabilityId, Refusal> {
+    let named = CapabilityId::of_kind(CapabilityKind::Prompt, text);
+    named.map_err(|_| Refusal::not_found("prompt", text))
 }
 
 fn mentions(tool: &Capability, text: &str) -> bool {
     let text = text.to_lowercase();
     let definition = &tool.definition;
     let places =
-        [Some(tool.id.as_str()), definition.title.as_deref(), definition.description.as_deref()];
+        [Some(tool.id.short()), definition.title.as_deref(), definition.description.as_deref()];
     places.into_iter().flatten().any(|place| place.to_lowercase().contains(&text))
 }
 
@@ -160,7 +172,7 @@ impl Tools {
     fn all_visible(ctx: &Ctx, query: &ToolQuery) -> Vec<Visible> {
         let mut found = Vec::new();
         for connection in ctx.session.connections.iter() {
-            let tools = connection.tools().into_iter();
+            let tools = connection.listed(query.kind).into_iter();
             let wanted = tools.filter(|tool| query.wants(tool));
             found.extend(wanted.map(|tool| Visible { tool, connection: Arc::clone(connection) }));
         }
@@ -174,6 +186,13 @@ impl Tools {
         let access = self.policies.current_of(ctx.caller().org_id);
         let access = access.access(&ctx.session.principal, &visible.tool);
         Ok(self.view(ctx, &visible, access))
+    }
+
+    /// Returns true if the caller cannot know of it: policies deny it whatever the input, or it is in quarantine.
+    pub(crate) fn is_hidden(&self, ctx: &Ctx, tool: &Capability) -> bool {
+        let org = ctx.caller().org_id;
+        let access = self.policies.current_of(org).access(&ctx.session.principal, tool);
+        access == Access::Deny || self.pins.hold(org, tool)
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.
@@ -194,7 +213,7 @@ impl Tools {
     ) -> Result<(), Unlisted> {
         let slug = &provider.declared.slug;
         let began = self.base.clock.now();
-        let list = provider.server().list_tools().await.map_err(|error| {
+        let list = provider.server().list().await.map_err(|error| {
             let why = self.why(provider, error);
             provider.failed(&error, why, self.base.clock.now());
             Unlisted::Call(error)
@@ -271,7 +290,10 @@ impl Tools {
         let slug = &provider.declared.slug;
         let versions: Vec<(CapabilityId, String)> = definitions
             .iter()
-            .map(|definition| (CapabilityId::new(slug, &definition.name), definition.version()))
+            .map(|definition| {
+                let id = CapabilityId::new(definition.kind, slug, &definition.name);
+                (id, definition.version())
+            })
             .collect();
         let most = u32::try_from(provider.declared.max_pins).unwrap_or(u32::MAX);
         match self.base.store.tool_seen(org, &versions, most, now).await {

@@ -303,6 +303,7 @@ impl Providers {
 
     fn declared_connected(&self, org: OrgId, id: ProviderId) -> Event {
         let target = Target {
+            capability: None,
             credential: Some(Credential::Org),
             id: Some(id.to_string()),
             provider_id: Some(id),

@@ -186,8 +186,8 @@ const ASKED_AT_ONCE: usize = 4;
 
 /// The tools that a provider tells, or why it does not.
 async fn list_tools(provider: &Declared, patience: Duration) -> Result<Vec<Definition>, String> {
-    match tokio::time::timeout(patience, provider.server.list_tools()).await {
-        Ok(Ok(list)) => Ok(list.tools),
+    match tokio::time::timeout(patience, provider.server.list()).await {
+        Ok(Ok(list)) => Ok(list.definitions),
         Ok(Err(error)) => Err(error.kind.to_string()),
         Err(_) => {
             let seconds = patience.as_secs();
@@ -201,13 +201,14 @@ fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Capability), S
     let id = text("id").ok_or("has no `id`")?;
     let id: CapabilityId = id.parse().map_err(|_| format!("`{id}` is no tool id"))?;
     let slug: ProviderSlug = id.provider().parse().map_err(|_| "has no provider".to_owned())?;
+    let name = id.name().parse().map_err(|_| "has no name".to_owned())?;
+    let schema = item.get("input_schema").cloned().unwrap_or_else(|| json!({}));
     let definition = Definition {
-        name: id.name().parse().map_err(|_| "has no name".to_owned())?,
         title: text("title"),
         description: text("description"),
-        input_schema: item.get("input_schema").cloned().unwrap_or_else(|| json!({})),
         output_schema: item.get("output_schema").filter(|schema| !schema.is_null()).cloned(),
         annotations: item.get("annotations").cloned().unwrap_or_else(|| json!({})),
+        ..Definition::new(name, schema)
     };
     let tool =
         Capability::new(&slug, definition, now).map_err(|error| format!("`{id}`: {error}"))?;

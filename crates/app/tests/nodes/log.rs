@@ -239,7 +239,14 @@ impl Log {
 }
 
 fn target(kind: &'static str, id: &str) -> Target {
-    Target { credential: None, id: Some(id.to_owned()), provider_id: None, kind, version: None }
+    Target {
+        capability: None,
+        credential: None,
+        id: Some(id.to_owned()),
+        provider_id: None,
+        kind,
+        version: None,
+    }
 }
 
 fn row(event: &Event) -> NewEvent {

@@ -241,6 +241,7 @@ mod tests {
             detached.commit("input", &serde_json::json!(kept), &Sevens);
             let request = Request { id: id("req"), idempotent, trace_id: None };
             let target = Target {
+                capability: None,
                 credential, id: target, provider_id: Some(id("prv")), kind: "mcp", version,
             };
             Event {

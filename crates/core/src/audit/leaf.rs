@@ -63,6 +63,7 @@ mod tests {
                 trace_id: None,
             }),
             target: Some(Target {
+                capability: None,
                 credential: Some(Credential::Org),
                 id: Some("github:list_repos".to_owned()),
                 provider_id: None,

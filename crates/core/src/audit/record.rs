@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     authorization::{ClientKind, ClientRef},
+    capability::CapabilityKind,
     id::{ApprovalId, PrincipalId, ProviderId, RequestId, TokenId},
     lineage::Act,
     principal::{AuthMethod, Caller},
@@ -20,7 +21,7 @@ crate::words! {
     /// Type of an event.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, ToSchema)]
     pub enum EventType {
-        /// A tool was called, or a call was refused.
+        /// A tool or prompt was used, or its use was refused.
         #[serde(rename = "mcp.invocation")]
         McpInvocation = "mcp.invocation",
         /// A stored answer was given again for the same idempotency key.
@@ -297,15 +298,18 @@ crate::words! {
 pub struct Target {
     /// Owner of the credential that went upstream.
     pub credential: Option<Credential>,
-    /// Tool id, provider id, token id, export id or policy set; absent when the request named nothing valid.
+    /// Tool id, prompt id with its kind, provider id, token id, export id or policy set; absent when the request named nothing valid.
     pub id: Option<String>,
+    /// Kind of a capability, if the object is one.
+    #[serde(rename = "kind", skip_serializing_if = "Option::is_none")]
+    pub capability: Option<CapabilityKind>,
     /// The connection.
     pub provider_id: Option<ProviderId>,
     /// `mcp`, `approval`, `audit_event`, `audit_log`, `hold`, `token`, `principal`,
     /// `principal_key`, `org`, `provider`, `policy_set`, `export` or `node`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Definition of the tool that was in force.
+    /// Definition of the tool or prompt that was in force.
     pub version: Option<String>,
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     audit::Capture,
-    capability::Capability,
+    capability::{Capability, CapabilityKind},
     dlp::{Action, Direction, Engine, Findings, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     policy::{Obligation, Phase, Question},
@@ -48,7 +48,7 @@ impl<'a, Mode> From<&'a Cleared<Use, Mode>> for Premise<'a> {
     }
 }
 
-/// The result of a tool, taken apart.
+/// The result of a tool, or of a prompt, taken apart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CallResult {
     /// The content blocks: an array of objects. Absent stands for none.
@@ -59,8 +59,10 @@ pub struct CallResult {
     pub is_error: bool,
     /// Parts of its texts were no characters and have become U+FFFD.
     pub is_mended: bool,
-    /// The other members, such as `_meta`.
+    /// The other members, such as `_meta`; all members of a prompt.
     pub more: Vec<(String, Document)>,
+    /// Kind of what gave it.
+    pub kind: CapabilityKind,
 }
 
 /// A tool's answer in the shape the caller will see.
@@ -93,6 +95,7 @@ impl Answer {
                 let result = result.clone();
                 Self { result, form: Form::Structured, is_error: false, sealed: None }
             }
+            Some(_) | None if content.kind == CapabilityKind::Prompt => Self::mcp(content),
             Some(_) | None => Self::mcp(CallResult { more: Vec::new(), ..content }),
         }
     }
@@ -100,11 +103,12 @@ impl Answer {
     /// The MCP form, with whatever else the server put into its result.
     #[must_use]
     pub fn mcp(content: CallResult) -> Self {
-        let CallResult { content, structured, is_error, more, is_mended: _ } = content;
+        let CallResult { content, structured, is_error, more, kind, is_mended: _ } = content;
         let mut result = ObjectWriter::default();
-        match &content {
-            Some(content) => result.member("content", content.root()),
-            None => result.member("content", &Value::Array(Vec::new())),
+        match (&content, kind) {
+            (Some(content), _) => result.member("content", content.root()),
+            (None, CapabilityKind::Tool) => result.member("content", &Value::Array(Vec::new())),
+            (None, CapabilityKind::Prompt) => {}
         }
         if is_error {
             result.member("isError", &Value::Bool(true));

@@ -21,8 +21,7 @@ pub(super) struct Sealed {
 pub(super) fn open(result: Document) -> (Document, Option<Sealed>) {
     let mut edits = Edits::default();
     let mut blocks = Vec::new();
-    let content = result.root().get("content").and_then(Node::items);
-    for (index, block) in content.into_iter().flatten().enumerate() {
+    for (index, block) in blocks_of(result.root()).enumerate() {
         if let Some(blob) = blob_of(block)
             && let Some(text) = blob.text().and_then(text_in_base64)
         {
@@ -45,8 +44,7 @@ impl Sealed {
     /// The answer after masking, with its opened texts in base64.
     pub(super) fn seal(&self, masked: &Document) -> Document {
         let mut edits = Edits::default();
-        let content = masked.root().get("content").and_then(Node::items);
-        for (index, block) in content.into_iter().flatten().enumerate() {
+        for (index, block) in blocks_of(masked.root()).enumerate() {
             if self.blocks.binary_search(&index).is_ok()
                 && let Some(blob) = blob_of(block)
                 && let Some(text) = blob.text()
@@ -56,6 +54,12 @@ impl Sealed {
         }
         masked.edited(&edits)
     }
+}
+
+/// The blocks of content of a tool's result, or of the messages of a prompt, which have one each.
+fn blocks_of(result: Node<'_>) -> impl Iterator<Item = Node<'_>> {
+    let items = |name| result.get(name).and_then(Node::items).into_iter().flatten();
+    items("content").chain(items("messages").filter_map(|message| message.get("content")))
 }
 
 /// The part of a block of content that is in base64.

@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{CapabilityName, Definition};
+use super::{CapabilityKind, CapabilityName, Definition};
 use crate::{
     dlp::{Engine, Unshowable},
     json,
 };
 
 /// The members of a definition, in the order in which they are told.
-const MEMBERS: [&str; 6] =
-    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+const MEMBERS: [&str; 7] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"];
 /// The most places of a difference that are told.
 const MAX_DIFFERENCES: usize = 1_000;
 
@@ -27,6 +27,15 @@ impl Definition {
     /// The definition as JSON; [`Self::from_json`] reads it back.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        if self.kind == CapabilityKind::Prompt {
+            return json!({
+                "kind": self.kind,
+                "name": self.name.as_str(),
+                "title": self.title,
+                "description": self.description,
+                "arguments": self.arguments,
+            });
+        }
         json!({
             "name": self.name.as_str(),
             "title": self.title,
@@ -44,11 +53,18 @@ impl Definition {
         let name = take("name")?;
         let title = take("title")?;
         let description = take("description")?;
+        let name = name.as_str()?.parse().ok()?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
+        let (title, description) = (text(&title), text(&description));
+        if take("kind").is_some_and(|kind| kind == CapabilityKind::Prompt.as_str()) {
+            return Some(Self { title, description, ..Self::prompt(name, take("arguments")?) });
+        }
         Some(Self {
-            name: name.as_str()?.parse().ok()?,
-            title: text(&title),
-            description: text(&description),
+            kind: CapabilityKind::Tool,
+            arguments: Value::Null,
+            name,
+            title,
+            description,
             input_schema: take("inputSchema").filter(Value::is_object)?,
             output_schema: take("outputSchema").filter(|schema| !schema.is_null()),
             annotations: take("annotations")?,
@@ -57,17 +73,10 @@ impl Definition {
 
     /// The definition as it may be shown, see [`Engine::mask_definition`].
     pub fn cleared(self, engine: &Engine) -> Result<Self, Unshowable> {
-        let Some(mut masked) = engine.mask_definition(&self.to_json())? else { return Ok(self) };
-        let mut take = |name: &str| masked.get_mut(name).map(Value::take).unwrap_or_default();
-        let text = |value: Value| value.as_str().map(str::to_owned);
-        Ok(Self {
-            title: text(take("title")),
-            description: text(take("description")),
-            input_schema: take("inputSchema"),
-            output_schema: Some(take("outputSchema")).filter(|schema| !schema.is_null()),
-            annotations: take("annotations"),
-            name: self.name,
-        })
+        let Some(masked) = engine.mask_definition(&self.to_json())? else { return Ok(self) };
+        // Masked in texts only, it always reads back.
+        let (detector, path) = ("definition".to_owned(), String::new());
+        Self::from_json(masked).ok_or(Unshowable::Found { detector, path })
     }
 
     /// The members in which it differs from `other`: names of members, and nothing that an upstream

@@ -1,9 +1,9 @@
-//! A tool as it stands in the answer to `tools/list`.
+//! A tool or prompt as it stands in the answer to `tools/list` or `prompts/list`.
 
 use serde_json::{Value, json};
 
 use super::{Era, meta};
-use crate::capability::{Capability, Definition};
+use crate::capability::{Capability, CapabilityKind, Definition};
 
 /// The text of a tool in a list, in two parts: what follows its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +54,10 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
     };
     add("title", json!(definition.title));
     add("description", json!(definition.description));
+    if definition.kind == CapabilityKind::Prompt {
+        add("arguments", definition.arguments.clone());
+        return members;
+    }
     add("inputSchema", object_schema(definition.input_schema.clone()));
     add("outputSchema", json!(definition.output_schema));
     add("annotations", definition.annotations.clone());
@@ -65,7 +69,7 @@ fn members(tool: &Capability, output: Option<&Value>) -> String {
     if output.is_none() {
         members.remove("outputSchema");
     }
-    members.insert(meta::META.to_owned(), json!({(meta::TOOL): tool.id}));
+    members.insert(meta::META.to_owned(), json!({(meta::TOOL): tool.id.short()}));
     let text = Value::Object(members).to_string();
     text.strip_prefix('{').map(str::to_owned).unwrap_or_default()
 }
@@ -90,12 +94,10 @@ mod tests {
 
     fn tool(input: Value, output: Option<Value>) -> Capability {
         let definition = Definition {
-            name: "get.it".parse().unwrap(),
             title: Some("Get \"it\"".to_owned()),
-            description: None,
-            input_schema: input,
             output_schema: output,
             annotations: json!({"readOnlyHint": true}),
+            ..Definition::new("get.it".parse().unwrap(), input)
         };
         Capability::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
     }

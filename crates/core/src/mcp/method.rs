@@ -1,5 +1,7 @@
 //! Methods of requests.
 
+use crate::capability::CapabilityKind;
+
 crate::words! { listed
     /// A request's method that this gateway asks for or answers.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,6 +12,8 @@ crate::words! { listed
         Initialize = "initialize",
         ListTools = "tools/list",
         CallTool = "tools/call",
+        ListPrompts = "prompts/list",
+        GetPrompt = "prompts/get",
         /// A stream of announcements; since 2026-07-28.
         Listen = "subscriptions/listen",
         Ping = "ping",
@@ -26,9 +30,38 @@ impl Method {
     #[must_use]
     pub const fn named_by(self) -> Option<&'static str> {
         match self {
-            Self::CallTool => Some("name"),
+            Self::CallTool | Self::GetPrompt => Some("name"),
             Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
-            Self::Discover | Self::Initialize | Self::ListTools | Self::Listen | Self::Ping => None,
+            Self::Discover
+            | Self::Initialize
+            | Self::ListTools
+            | Self::ListPrompts
+            | Self::Listen
+            | Self::Ping => None,
         }
+    }
+
+    /// The method that lists what there is of a kind.
+    #[must_use]
+    pub const fn list_of(kind: CapabilityKind) -> Self {
+        match kind {
+            CapabilityKind::Tool => Self::ListTools,
+            CapabilityKind::Prompt => Self::ListPrompts,
+        }
+    }
+
+    /// The method by which something of a kind is used.
+    #[must_use]
+    pub const fn use_of(kind: CapabilityKind) -> Self {
+        match kind {
+            CapabilityKind::Tool => Self::CallTool,
+            CapabilityKind::Prompt => Self::GetPrompt,
+        }
+    }
+
+    /// Returns true for a governed call, which is never sent twice.
+    #[must_use]
+    pub const fn is_use(self) -> bool {
+        matches!(self, Self::CallTool | Self::GetPrompt)
     }
 }

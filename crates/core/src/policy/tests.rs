@@ -45,13 +45,11 @@ fn tool_with(
 ) -> Arc<Capability> {
     let id: CapabilityId = id.parse().unwrap();
     let provider: ProviderSlug = id.provider().parse().unwrap();
+    let schema = json!({"type": "object", "properties": properties});
     let definition = Definition {
-        name: id.name().parse().unwrap(),
-        title: None,
-        description: None,
-        input_schema: json!({"type": "object", "properties": properties}),
         output_schema: output,
         annotations: hints.clone(),
+        ..Definition::new(id.name().parse().unwrap(), schema)
     };
     Arc::new(Capability::new(&provider, definition, Timestamp::default()).unwrap())
 }

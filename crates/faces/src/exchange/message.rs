@@ -3,7 +3,10 @@
 use std::sync::OnceLock;
 
 use bytes::Bytes;
-use portcullis_core::mcp::{Era, ProtocolError, Request as Asking, RequestId};
+use portcullis_core::{
+    capability::CapabilityKind,
+    mcp::{Era, ProtocolError, Request as Asking, RequestId},
+};
 use serde_json::{Map, Value};
 
 /// The answer to a message, where it is none of a call.
@@ -17,11 +20,13 @@ pub(crate) enum Reply {
     Accepted,
 }
 
-/// A page of a list of tools.
+/// A page of a list of tools or prompts.
 #[derive(Debug)]
 pub(crate) struct List {
-    /// The tools as JSON, separated by commas.
-    pub(crate) tools: Bytes,
+    /// The member of the result that holds them.
+    pub(crate) member: &'static str,
+    /// The list as JSON, separated by commas.
+    pub(crate) items: Bytes,
     /// The members that follow them, and the end of the result.
     pub(crate) rest: String,
 }
@@ -31,8 +36,10 @@ pub(crate) struct List {
 pub(crate) struct McpMessage {
     pub(crate) id: RequestId,
     pub(crate) era: Era,
-    /// The tool that is called, if one is.
+    /// The tool or prompt that is used, if one is, without its kind.
     pub(crate) tool: OnceLock<String>,
+    /// A prompt is used.
+    is_prompt: OnceLock<()>,
     /// The client opens addresses for its user, and may be asked to in place of an answer.
     pub(crate) opens_urls: OnceLock<()>,
     /// The task that the answer tells of.
@@ -54,6 +61,7 @@ impl McpMessage {
             id: asking.id.clone(),
             era: asking.era,
             tool: OnceLock::new(),
+            is_prompt: OnceLock::new(),
             opens_urls: OnceLock::new(),
             task: OnceLock::new(),
         }
@@ -85,13 +93,21 @@ impl McpMessage {
         }
     }
 
-    /// Sets the tool that the message calls.
-    pub(crate) fn calls(&self, tool: &str) {
-        let _ = self.tool.set(tool.to_owned());
+    /// Sets the tool or prompt that the message uses.
+    pub(crate) fn uses(&self, kind: CapabilityKind, id: &str) {
+        let _ = self.tool.set(id.to_owned());
+        if kind == CapabilityKind::Prompt {
+            let _ = self.is_prompt.set(());
+        }
     }
 
-    /// Returns true for a call of a tool.
-    pub(crate) fn is_call(&self) -> bool {
+    /// Returns true for a use of a tool or prompt.
+    pub(crate) fn is_use(&self) -> bool {
         self.tool.get().is_some()
+    }
+
+    /// Returns true for a use of a tool, of which models can read what a refusal says.
+    pub(crate) fn is_call(&self) -> bool {
+        self.is_use() && self.is_prompt.get().is_none()
     }
 }

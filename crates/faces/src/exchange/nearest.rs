@@ -1,7 +1,7 @@
-//! Names of tools for a caller that asked for one that is not there: only of those that it may use.
+//! Names of tools and prompts for a caller that asked for one that is not there: only of those that it may use.
 
 use portcullis_app::{Ctx, Offered};
-use portcullis_core::refusal::Refusal;
+use portcullis_core::{capability::CapabilityKind, refusal::Refusal};
 
 use super::outcome::{Content, Failure, Outcome};
 use crate::gateway::Gateway;
@@ -32,7 +32,7 @@ impl NamedBy {
 
     fn name<'a>(&self, tool: &'a Offered) -> &'a str {
         match self {
-            Self::Id => tool.tool.id.as_str(),
+            Self::Id => tool.tool.id.short(),
             Self::Name => &tool.name,
             Self::OwnName(_) => tool.tool.id.name(),
         }
@@ -48,17 +48,26 @@ pub(crate) async fn told(
 ) -> Outcome {
     if let Content::Failed(Failure::Refused(Refusal::NotFound { resource, id, hint })) =
         &mut outcome.content
-        && *resource == "mcp"
+        && let Some(kind) = kind_of(resource)
     {
         let asked = Asked::new(id);
-        let distance = |tool: &Offered| asked.distance(tool.tool.id.as_str());
-        if let Ok(near) = gateway.app.tools.near_tools(ctx, by.provider(), distance).await {
+        let distance = |tool: &Offered| asked.distance(tool.tool.id.short());
+        if let Ok(near) = gateway.app.tools.near_tools(ctx, by.provider(), kind, distance).await {
             let near =
                 near.iter().filter_map(|(distance, tool)| Some((*distance, by.name(tool.get()?))));
             *hint = hint_of(&near.take(MOST_NAMED).collect::<Vec<_>>());
         }
     }
     outcome
+}
+
+/// The kind of what was not found, if it has names.
+fn kind_of(resource: &str) -> Option<CapabilityKind> {
+    match resource {
+        "mcp" => Some(CapabilityKind::Tool),
+        "prompt" => Some(CapabilityKind::Prompt),
+        _ => None,
+    }
 }
 
 /// A hint that names these, of which the first is what was asked for in another spelling if its distance is 0.

@@ -1,11 +1,13 @@
-//! `tools/call`: a message becomes the governed call that REST makes as well.
+//! `tools/call` and `prompts/get`: a message becomes the governed call that REST makes as well.
 
 use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{Attendance, Conversation, Ctx, Invocation, Offered, View, capability_named};
+use portcullis_app::{
+    Attendance, Conversation, Ctx, Invocation, Offered, View, prompt_named, tool_named,
+};
 use portcullis_core::{
-    capability::CapabilityId,
+    capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
     mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
@@ -33,10 +35,34 @@ pub(super) struct MessageRequest {
 /// A call as it was asked for.
 #[derive(Clone)]
 struct WantedCall {
-    /// The id of the tool, or what was sent instead of one.
+    /// The id of the tool or prompt without its kind, or what was sent instead of one.
     tool: String,
+    of: CapabilityKind,
     kind: Name,
     input: Document,
+}
+
+/// Name and input of a call as they were sent.
+struct AskedUse {
+    of: CapabilityKind,
+    name: String,
+    input: Document,
+}
+
+impl AskedUse {
+    fn of(
+        of: CapabilityKind,
+        params: Node<'_>,
+        arguments: Option<Document>,
+    ) -> Result<Self, ProtocolError> {
+        let name = params.get("name").and_then(Node::text).map(str::to_owned);
+        let name = name.ok_or_else(|| ProtocolError::bad_params("`name` has to be a text."))?;
+        let input = arguments.unwrap_or_else(|| Document::of(&json!({})));
+        if !input.root().is_object() {
+            return Err(ProtocolError::bad_params("`arguments` has to be an object."));
+        }
+        Ok(Self { of, name, input })
+    }
 }
 
 /// Kind of the name that a call was made by.
@@ -52,9 +78,13 @@ impl WantedCall {
     /// The tool that is called. A name that is not listed names none: it may have been another tool's when
     /// the caller read the list.
     fn capability_id(&self) -> Result<CapabilityId, Refusal> {
-        match self.kind {
-            Name::Id => capability_named(&self.tool),
-            Name::Unlisted => Err(Refusal::not_found("mcp", &self.tool)),
+        match (self.kind, self.of) {
+            (Name::Id, CapabilityKind::Tool) => tool_named(&self.tool),
+            (Name::Id, CapabilityKind::Prompt) => prompt_named(&self.tool),
+            (Name::Unlisted, CapabilityKind::Tool) => Err(Refusal::not_found("mcp", &self.tool)),
+            (Name::Unlisted, CapabilityKind::Prompt) => {
+                Err(Refusal::not_found("prompt", &self.tool))
+            }
         }
     }
 }
@@ -64,6 +94,7 @@ pub(super) async fn call(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     face: &Face,
+    of: CapabilityKind,
     asking: Asking,
     exchange: &Arc<Exchange>,
     arrived: MessageRequest,
@@ -74,20 +105,24 @@ pub(super) async fn call(
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let called = params.root();
-    let wanted =
-        match resolve_call(gateway, &ctx, face, called, arguments, era, &arrived.headers).await {
-            Ok(wanted) => wanted,
-            Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
-        };
+    let asked = AskedUse::of(of, params.root(), arguments).map_err(Outcome::from);
+    let wanted = match asked {
+        Ok(asked) => resolve_call(gateway, &ctx, face, asked, era, &arrived.headers).await,
+        Err(answer) => Err(answer),
+    };
+    let wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
+    };
     let token = match stream::Token::of(meta.root()) {
         Ok(token) => token,
         Err(error) => return Err(super::refused(gateway, &ctx, error.into()).await),
     };
     let opens_urls = question::may_open_urls(&conversation);
-    let waits = task::is_wanted(meta.root(), era, &conversation, opens_urls && shown.is_none());
+    let waits = of == CapabilityKind::Tool
+        && task::is_wanted(meta.root(), era, &conversation, opens_urls && shown.is_none());
     if let Some(asked) = exchange.message() {
-        asked.calls(&wanted.tool);
+        asked.uses(of, &wanted.tool);
         if opens_urls && shown.is_none() {
             asked.may_open_urls();
         }
@@ -150,19 +185,12 @@ async fn resolve_call(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
-    params: Node<'_>,
-    arguments: Option<Document>,
+    asked: AskedUse,
     era: Era,
     headers: &HeaderMap,
 ) -> Result<WantedCall, Outcome> {
-    let Some(name) = params.get("name").and_then(Node::text).map(str::to_owned) else {
-        return Err(ProtocolError::bad_params("`name` has to be a text.").into());
-    };
-    let input = arguments.unwrap_or_else(|| Document::of(&json!({})));
-    if !input.root().is_object() {
-        return Err(ProtocolError::bad_params("`arguments` has to be an object.").into());
-    }
-    if let Face::All(_) = face {
+    let AskedUse { of, name, input } = asked;
+    if let (Face::All(_), CapabilityKind::Tool) = (face, of) {
         match name.as_str() {
             search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
             search::DESCRIBE => {
@@ -177,20 +205,20 @@ async fn resolve_call(
                 } else {
                     find_id(gateway, ctx, face, id).await?
                 };
-                return Ok(WantedCall { tool, kind, input });
+                return Ok(WantedCall { tool, of, kind, input });
             }
             _ => {}
         }
     }
-    let found = gateway.app.tools.named_tool(ctx, face.provider(), &name).await?;
+    let found = gateway.app.tools.named_tool(ctx, face.provider(), of, &name).await?;
     let (tool, kind) = match found.as_ref().and_then(|it| it.get()) {
         Some(found) => {
             mirrored(found, input.root(), era, headers)?;
-            (found.tool.id.to_string(), Name::Id)
+            (found.tool.id.short().to_owned(), Name::Id)
         }
-        None => unlisted(gateway, ctx, face, name),
+        None => unlisted(gateway, ctx, face, of, name),
     };
-    Ok(WantedCall { tool, kind, input })
+    Ok(WantedCall { tool, of, kind, input })
 }
 
 fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
@@ -204,16 +232,26 @@ async fn find_id(
     face: &Face,
     name: String,
 ) -> Result<(String, Name), Outcome> {
-    let found = gateway.app.tools.named_tool(ctx, None, &name).await?;
+    let found = gateway.app.tools.named_tool(ctx, None, CapabilityKind::Tool, &name).await?;
     let id = found.as_ref().and_then(|it| it.get()).map(|it| (it.tool.id.to_string(), Name::Id));
-    Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, name)))
+    Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, CapabilityKind::Tool, name)))
 }
 
 /// Target of a name without a tool: the id that it would have, under which the call is refused and
 /// recorded, unless a tool of another name has that id.
-fn unlisted(gateway: &Gateway, ctx: &Ctx, face: &Face, name: String) -> (String, Name) {
+fn unlisted(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    of: CapabilityKind,
+    name: String,
+) -> (String, Name) {
     let id = guessed(face, name.clone());
-    let tool = capability_named(&id).and_then(|id| gateway.app.tools.tool(ctx, &id));
+    let named = match of {
+        CapabilityKind::Tool => tool_named(&id),
+        CapabilityKind::Prompt => prompt_named(&id),
+    };
+    let tool = named.and_then(|id| gateway.app.tools.tool(ctx, &id));
     if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
 }
 

@@ -1,10 +1,11 @@
-//! `tools/list`: the texts of the tools that the caller may use, page by page.
+//! `tools/list` and `prompts/list`: the texts of what the caller may use, page by page.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use portcullis_app::{Ctx, ListedNames, PageQuery};
 use portcullis_core::{
+    capability::CapabilityKind,
     json::{JsonValue as _, Kind},
     mcp::{Era, ProtocolError, Request as Asking},
 };
@@ -25,27 +26,37 @@ pub(super) struct Listing<'a> {
     pub(super) ctx: &'a Ctx,
     pub(super) face: &'a Face,
     pub(super) asking: &'a Asking,
+    pub(super) kind: CapabilityKind,
 }
 
 impl Listing<'_> {
     /// The page that is asked for.
     pub(super) async fn page(&self) -> Result<List, Outcome> {
         let tools = &self.gateway.app.tools;
-        let offered = tools.offered_tools(self.ctx, self.face.provider()).await?;
+        let offered = tools.offered_tools(self.ctx, self.face.provider(), self.kind).await?;
         let (searched, names) = match self.face {
             Face::One(_) => (false, ListedNames::Own),
+            Face::All(_) if self.kind == CapabilityKind::Prompt => (false, ListedNames::Unique),
             Face::All(ListForm::List) => (false, ListedNames::Unique),
             Face::All(ListForm::Search) => (true, ListedNames::Unique),
             Face::All(ListForm::Auto) => (offered.count() > MOST_LISTED, ListedNames::Unique),
         };
         let after = self.after()?;
         if searched {
-            let tools = Bytes::from(search::tools(&offered));
-            return Ok(List { tools, rest: self.rest(None) });
+            let items = Bytes::from(search::tools(&offered));
+            return Ok(List { member: self.member(), items, rest: self.rest(None) });
         }
         let page = tools.page(&offered, PageQuery { names, era: self.asking.era, after });
         let rest = self.rest(page.next.as_deref());
-        Ok(List { tools: page.text.clone(), rest })
+        Ok(List { member: self.member(), items: page.text.clone(), rest })
+    }
+
+    /// The member of the result that holds the list.
+    const fn member(&self) -> &'static str {
+        match self.kind {
+            CapabilityKind::Tool => "tools",
+            CapabilityKind::Prompt => "prompts",
+        }
     }
 
     /// The members of the result that follow the tools, and its end.
@@ -84,6 +95,10 @@ impl Listing<'_> {
     fn bound<T>(&self, then: impl FnOnce(&cursors::List<'_>) -> T) -> T {
         let filters = [("provider", self.face.provider())];
         let org = self.ctx.caller().org_id;
-        then(&cursors::List { org, name: "mcp_tools", filters: &filters })
+        let name = match self.kind {
+            CapabilityKind::Tool => "mcp_tools",
+            CapabilityKind::Prompt => "mcp_prompts",
+        };
+        then(&cursors::List { org, name, filters: &filters })
     }
 }

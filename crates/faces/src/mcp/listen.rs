@@ -1,4 +1,5 @@
-//! `subscriptions/listen`: a stream that tells when the tools that the caller may use change.
+//! `subscriptions/listen`: a stream that tells when the tools and prompts that the caller may use
+//! change.
 //!
 //! The stream looks again every two seconds with the token that opened it, so what it tells is what
 //! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
@@ -14,6 +15,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use portcullis_app::{Ctx, Purpose, Stages};
 use portcullis_core::{
+    capability::CapabilityKind,
     id::{OrgId, PrincipalId},
     json::{JsonValue as _, Node},
     mcp::{Era, Request as Asking, meta},
@@ -64,11 +66,19 @@ struct Listener {
     bearer: Secret,
     face: Face,
     asked: McpMessage,
-    /// The caller wants to hear of tools.
-    of_tools: bool,
-    /// Fingerprint that the caller saw last; `None` before the stream is acknowledged.
-    seen: Option<u64>,
+    /// Kinds that the caller wants to hear of.
+    wanted: Vec<CapabilityKind>,
+    /// Fingerprints that the caller saw last, one of each kind; `None` before the stream is acknowledged.
+    seen: Option<Vec<u64>>,
     ended: bool,
+}
+
+/// The member by which a caller asks for announcements of a kind.
+const fn member_of(kind: CapabilityKind) -> &'static str {
+    match kind {
+        CapabilityKind::Tool => "toolsListChanged",
+        CapabilityKind::Prompt => "promptsListChanged",
+    }
 }
 
 /// Opens a stream.
@@ -80,14 +90,18 @@ pub(super) fn open(
     bearer: Secret,
 ) -> Result<Response, Refusal> {
     let wanted = asking.params.root().get("notifications");
-    let of_tools = wanted.and_then(|wanted| wanted.get("toolsListChanged"));
-    let of_tools = of_tools.and_then(Node::as_bool).unwrap_or(false);
+    let is_wanted = |kind: &CapabilityKind| {
+        let told = wanted.and_then(|wanted| wanted.get(member_of(*kind)));
+        told.and_then(Node::as_bool) == Some(true)
+            && (*kind == CapabilityKind::Tool || super::offers_prompts(gateway, &ctx, &face))
+    };
+    let wanted = CapabilityKind::ALL.into_iter().filter(is_wanted).collect();
     let open = Open::count(gateway, ctx.caller())
         .ok_or(Refusal::Unavailable { reason: Unavailable::Overloaded })?;
     let asked = McpMessage::new(asking);
     // The trace of the request ends with its head.
     Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
-    let listener = Listener { open, ctx, bearer, face, asked, of_tools, seen: None, ended: false };
+    let listener = Listener { open, ctx, bearer, face, asked, wanted, seen: None, ended: false };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((event, listener))
@@ -116,10 +130,11 @@ impl Listener {
 
     /// The next event, or a comment. Fails with the answer to the request, which is the last event.
     async fn news(&mut self) -> Result<Bytes, Outcome> {
-        let Some(seen) = self.seen else {
+        let Some(seen) = self.seen.clone() else {
             self.seen = Some(self.look().await?);
             let honoured =
-                if self.of_tools { json!({"toolsListChanged": true}) } else { json!({}) };
+                self.wanted.iter().map(|kind| (member_of(*kind).to_owned(), json!(true)));
+            let honoured = Value::Object(honoured.collect());
             let more = Map::from_iter([("notifications".to_owned(), honoured)]);
             return Ok(self.note("notifications/subscriptions/acknowledged", more));
         };
@@ -129,24 +144,34 @@ impl Listener {
                 return Err(self.farewell());
             }
             let now = self.look().await?;
-            if now != seen {
-                self.seen = Some(now);
-                if self.of_tools {
-                    return Ok(self.note("notifications/tools/list_changed", Map::new()));
-                }
+            let mut pairs = self.wanted.iter().zip(now.iter().zip(&seen));
+            if let Some((kind, (print, _))) = pairs.find(|(_, (now, seen))| now != seen) {
+                // What else changed is told with the next look.
+                let kept = seen.iter().zip(&self.wanted);
+                let kept = kept.map(|(seen, it)| if it == kind { *print } else { *seen });
+                let method = match kind {
+                    CapabilityKind::Tool => "notifications/tools/list_changed",
+                    CapabilityKind::Prompt => "notifications/prompts/list_changed",
+                };
+                self.seen = Some(kept.collect());
+                return Ok(self.note(method, Map::new()));
             }
         }
         Ok(sse::COMMENT)
     }
 
-    /// A fingerprint of the tools that the caller may use. Fails when its token has ended.
-    async fn look(&mut self) -> Result<u64, Refusal> {
+    /// Fingerprints of what the caller may use of each kind. Fails when its token has ended.
+    async fn look(&mut self) -> Result<Vec<u64>, Refusal> {
         let app = &self.open.gateway.app;
         let token = self.ctx.session.presented_again(Some(self.bearer.expose()));
         let session = app.access.authenticate(token, Purpose::Access, &self.ctx.origin).await;
         self.ctx.session = session.map_err(|refused| refused.refusal)?;
-        let offered = app.tools.offered_tools(&self.ctx, self.face.provider()).await?;
-        Ok(offered.fingerprint())
+        let mut prints = Vec::new();
+        for kind in &self.wanted {
+            let offered = app.tools.offered_tools(&self.ctx, self.face.provider(), *kind).await?;
+            prints.push(offered.fingerprint());
+        }
+        Ok(prints)
     }
 
     fn note(&self, method: &str, mut params: Map<String, Value>) -> Bytes {

@@ -185,9 +185,9 @@ fn around(id: Option<&RequestId>, result: &str) -> Vec<u8> {
 /// A message around a list.
 fn in_parts(id: Option<&RequestId>, list: &List) -> [Bytes; 3] {
     let id = id.and_then(|id| serde_json::to_string(id).ok()).unwrap_or_default();
-    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"tools\":[");
+    let head = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"{}\":[", list.member);
     let tail = format!("]{}}}", list.rest);
-    [Bytes::from(head), list.tools.clone(), Bytes::from(tail)]
+    [Bytes::from(head), list.items.clone(), Bytes::from(tail)]
 }
 
 fn write_reply<'a>(
@@ -282,7 +282,7 @@ fn failed<'a>(
     request_id: HttpRequestId,
 ) -> ReplyForm<'a> {
     let governance = outcome.governance.as_ref();
-    let executed = outcome.told_executed(request.is_some_and(McpMessage::is_call));
+    let executed = outcome.told_executed(request.is_some_and(McpMessage::is_use));
     let details = failure.details(executed);
     let code = failure.code().to_owned();
     let message = failure.message();
@@ -344,7 +344,7 @@ fn required_capabilities(failure: &Failure, request: &McpMessage) -> Option<Valu
 /// of what both reserve.
 fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
     match refusal.http_status() {
-        404 if request.is_some_and(McpMessage::is_call) => code::INVALID_PARAMS,
+        404 if request.is_some_and(McpMessage::is_use) => code::INVALID_PARAMS,
         400 => code::INVALID_PARAMS,
         405 | 413 | 415 => code::INVALID_REQUEST,
         500 => code::INTERNAL_ERROR,
@@ -354,8 +354,12 @@ fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
 
 /// The status of an answer, which is that of REST unless JSON-RPC tells it.
 pub(crate) fn status(outcome: &Outcome, request: Option<&McpMessage>) -> StatusCode {
-    let is_call = request.is_some_and(McpMessage::is_call);
-    let told = |failure: &Failure| request.is_some_and(|request| is_result(failure, request));
+    let is_use = request.is_some_and(McpMessage::is_use);
+    // Clients take another status of what is no result, such as 403, for a demand to log in again.
+    let told = |failure: &Failure| {
+        let is_read = is_use && refused::is_for_models(failure.code());
+        request.is_some_and(|it| is_result(failure, it) || (is_read && !it.is_call()))
+    };
     let unanswerable = |failure: &Failure| {
         request.is_some_and(|request| required_capabilities(failure, request).is_some())
     };
@@ -367,7 +371,7 @@ pub(crate) fn status(outcome: &Outcome, request: Option<&McpMessage>) -> StatusC
         Content::Message(Reply::Result(_) | Reply::List(_)) | Content::Result(_) => StatusCode::OK,
         Content::Failed(failure) => {
             let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
-            if (is_call && not_found) || told(failure) {
+            if (is_use && not_found) || told(failure) {
                 StatusCode::OK
             } else if unanswerable(failure) {
                 StatusCode::BAD_REQUEST

@@ -3,10 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, capability_named};
+use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, tool_named};
 use portcullis_core::{
     approval::Status,
-    capability::CapabilityId,
+    capability::{CapabilityId, CapabilityKind},
     clock::Timestamp,
     json::{Document, JsonValue as _, Node},
     mcp::{Era, Method, ProtocolError, Request as Asking, code, refused, tasks},
@@ -56,7 +56,7 @@ pub(super) fn is_wanted(
 impl WaitingCall {
     /// The call for its task, unless it is too large for one.
     pub(super) fn of(ctx: &Ctx, tool: &str, input: &Document, bytes: usize) -> Option<Self> {
-        let tool = capability_named(tool).ok().filter(|_| bytes <= LARGEST)?;
+        let tool = tool_named(tool).ok().filter(|_| bytes <= LARGEST)?;
         Some(Self { ctx: ctx.clone(), tool, input: input.clone(), bytes })
     }
 }
@@ -180,7 +180,7 @@ async fn run(
         }
         Ok(TaskRun::Ended(ended)) => {
             if let Some(asked) = exchange.message() {
-                asked.calls(&task.tool().to_string());
+                asked.uses(CapabilityKind::Tool, &task.tool().to_string());
                 let told = members_of(task, changed_at, "completed", DECIDING_MS, None);
                 asked.tells(TaskReply::Ended(told));
             }

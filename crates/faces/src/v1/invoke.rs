@@ -9,8 +9,9 @@ use axum::{
     extract::{Request, State},
 };
 use bytes::Bytes;
-use portcullis_app::{Conversation, Invocation, Stage, View};
+use portcullis_app::{Conversation, Ctx, Invocation, Stage, View};
 use portcullis_core::{
+    capability::CapabilityId,
     json::{Document, JsonValue, Node},
     refusal::Refusal,
 };
@@ -51,9 +52,20 @@ pub(crate) async fn invoke(
     ToolPath(tool): ToolPath,
     request: Request,
 ) -> Outcome {
+    used(&gateway, &exchange, ctx, tool, request).await
+}
+
+/// The use of a tool or prompt.
+pub(super) async fn used(
+    gateway: &Arc<Gateway>,
+    exchange: &Arc<Exchange>,
+    ctx: Ctx,
+    tool: Result<CapabilityId, Refusal>,
+    request: Request,
+) -> Outcome {
     let (parts, body) = request.into_parts();
     let raw = parts.uri.query().map(str::to_owned);
-    let request = RequestBody::of(&exchange, parts.headers, body, &gateway);
+    let request = RequestBody::of(exchange, parts.headers, body, gateway);
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let wait = Wait::of(&request.headers);
@@ -70,7 +82,7 @@ pub(crate) async fn invoke(
         };
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
-    waiting::invoke(&gateway, ctx, NamedBy::Id, wait, bytes, asked).await
+    waiting::invoke(gateway, ctx, NamedBy::Id, wait, bytes, asked).await
 }
 
 fn view(raw: Option<&str>) -> Result<View, Refusal> {

@@ -1,7 +1,12 @@
 //! `/v1/mcps`: the catalogue as the caller sees it.
 
 use portcullis_app::{LeftOutTool, ToolQuery, ToolStatus, ToolView};
-use portcullis_core::{capability::CapabilityId, clock::Timestamp, id::ProviderId, policy::Access};
+use portcullis_core::{
+    capability::{CapabilityId, CapabilityKind},
+    clock::Timestamp,
+    id::ProviderId,
+    policy::Access,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -34,6 +39,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     let full = query.choice("view", &["basic", "full"])? == Some("full");
     let access = query.any_of("access", &["allow", "deny", "conditional"])?;
     let wanted = ToolQuery {
+        kind: CapabilityKind::Tool,
         providers: query.list("provider"),
         text: query.short("q", 100)?,
         access: access.iter().filter_map(|name| access_named(name)).collect(),
@@ -61,7 +67,7 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) 
     }
 }
 
-/// Lists the tools that providers of the caller have and that are not in the catalogue, with the reasons.
+/// Lists the tools and prompts that providers of the caller have and that are not in the catalogue, with the reasons.
 ///
 /// At most 50 of each provider are named.
 #[utoipa::path(
@@ -87,9 +93,10 @@ pub(crate) async fn left_out(WithQuery(ctx, gateway, raw): WithQuery) -> Handler
     Ok(list.answer(&Items { items }, end.as_deref()))
 }
 
-/// A tool that is not in the catalogue.
+/// A tool or prompt that is not in the catalogue.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LeftOut<'a> {
+    kind: CapabilityKind,
     /// Slug of its provider.
     #[schema(example = "github")]
     provider: &'a str,
@@ -102,7 +109,7 @@ pub(crate) struct LeftOut<'a> {
 
 impl<'a> LeftOut<'a> {
     fn of(tool: &'a LeftOutTool) -> Self {
-        Self { provider: &tool.provider, name: &tool.name, reason: &tool.reason }
+        Self { kind: tool.kind, provider: &tool.provider, name: &tool.name, reason: &tool.reason }
     }
 }
 

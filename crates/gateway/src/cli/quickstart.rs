@@ -117,7 +117,8 @@ fn configuration() -> Result<String, Failure> {
         "# Made by `portcullis quickstart`. Serve it with `portcullis serve --config` and this file.\n\
          data_dir = \".\"\n\n\
          [log]\nlevel = \"warn\"\n\n[login]\nlinks = true\n\n\
-         [[providers]]\nslug = \"sample\"\nname = \"Sample server\"\ncommand = {command}\n"
+         [[providers]]\nslug = \"sample\"\nname = \"Sample server\"\ncommand = {command}\n\
+         expose = [\"tools\", \"prompts\"]\n"
     ))
 }
 

@@ -3,16 +3,24 @@
 mod auth;
 mod choices;
 
-use std::{collections::BTreeMap, path::PathBuf, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+    time::Duration,
+};
 
 use portcullis_app::{Auth, Declared};
-use portcullis_core::{capability::ProviderSlug, id::OrgId, policy::Catalogue, secret::Secret};
+use portcullis_core::{
+    capability::{CapabilityKind, ProviderSlug},
+    id::OrgId,
+    secret::Secret,
+};
 use portcullis_upstream as upstream;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use self::{
     auth::{Account, AuthName, OAuth, OwnerName, key_header, owners},
-    choices::{Forms, OutputSchema, Patterns, Pin, Protocol},
+    choices::{Exposed, Forms, OutputSchema, Patterns, Pin, Protocol},
 };
 use super::{
     ConfigError, Connect,
@@ -58,6 +66,8 @@ pub(crate) struct Provider {
     /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
+    /// What passes of that which it offers: `tools`, `prompts`; tools alone when absent.
+    expose: Option<Vec<Exposed>>,
     /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]
     protocol: Protocol,
@@ -175,9 +185,6 @@ impl Provider {
         connect: &Connect,
     ) -> Result<Declared, String> {
         let slug: ProviderSlug = self.slug.parse().map_err(text)?;
-        if self.slug == Catalogue::RESERVED_PROVIDER {
-            return Err("this slug is reserved for action groups; choose another".to_owned());
-        }
         let org: Option<OrgId> = self.org.as_deref().map(str::parse).transpose().map_err(text)?;
         if self.forms == Forms::Defaults && self.protocol == Protocol::Modern {
             return Err(
@@ -202,6 +209,7 @@ impl Provider {
                 .map_or(defaults.start_timeout, Duration::from_secs),
             max_response_bytes: self.max_response_bytes.unwrap_or(defaults.max_response_bytes),
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
+            kinds: self.kinds()?,
             ..defaults
         };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
@@ -226,6 +234,18 @@ impl Provider {
             misfits: self.output_schema.into(),
             max_pins,
         })
+    }
+
+    /// The kinds that it exposes, in one order.
+    fn kinds(&self) -> Result<Vec<CapabilityKind>, String> {
+        let Some(exposed) = &self.expose else { return Ok(vec![CapabilityKind::Tool]) };
+        let named: BTreeSet<CapabilityKind> = exposed.iter().map(|it| (*it).into()).collect();
+        if named.is_empty() {
+            return Err(
+                "`expose` is empty, so nothing would pass; leave the provider out".to_owned()
+            );
+        }
+        Ok(named.into_iter().collect())
     }
 
     /// Networks that addresses of this provider may reach.

@@ -11,6 +11,7 @@ mod nodes;
 mod odd;
 mod pages;
 pub(crate) mod progress;
+mod prompts;
 mod questions;
 mod search;
 mod security;

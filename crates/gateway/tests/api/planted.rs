@@ -115,6 +115,7 @@ pub(crate) async fn hold_at(gateway: &Gateway, who: &Principal, at: Timestamp) {
         event.kind = EventType::AuditHoldChanged;
         event.actor = Actor::operator();
         event.target = Some(Target {
+            capability: None,
             credential: None,
             id: Some(hold.id.to_string()),
             provider_id: None,
@@ -220,6 +221,7 @@ fn event(ids: Ids<'_>, who: &Principal, number: usize) -> Event {
 
 fn target(kind: EventType) -> Target {
     Target {
+        capability: None,
         credential: None,
         id: Some("sample:list_items".to_owned()),
         provider_id: None,

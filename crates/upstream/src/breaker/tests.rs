@@ -27,8 +27,8 @@ async fn lateness_says_nothing_where_answers_wait_for_each_other() {
 const UNREACHABLE: CallError = CallError::connect_failed();
 const USELESS: CallError = CallError::protocol(Executed::Unknown);
 
-fn name(text: &str) -> CapabilityName {
-    text.parse().unwrap()
+fn name(text: &str) -> CapabilityId {
+    format!("up:{text}").parse().unwrap()
 }
 
 fn org(number: u8) -> OrgId {

@@ -127,7 +127,7 @@ impl Listener {
 
     fn take(&self, data: &[u8]) {
         match message::parse(data) {
-            Ok(Incoming::ToolsChanged) => self.tools_changed(),
+            Ok(Incoming::ListChanged) => self.tools_changed(),
             Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
                 let calls = self.stream.forms.as_ref().map(|calls| calls.waiting());
                 if let Ok(reply) = forms::reply(&request, &calls.unwrap_or_default()) {

@@ -326,7 +326,7 @@ impl<'a> Stream<'a> {
         self.events += 1;
         match message::parse(data) {
             Ok(Incoming::Answer { id: Some(id), outcome }) if id == self.id => Ok(Some(outcome)),
-            Ok(Incoming::ToolsChanged) => {
+            Ok(Incoming::ListChanged) => {
                 self.connection.tools_changed();
                 Ok(None)
             }

@@ -8,7 +8,7 @@ use super::message::{Outcome, RpcError};
 /// Meaning of an answer to `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The server speaks our modern version; whether it tells when its tools change.
+    /// The server speaks our modern version; whether it tells when its lists change.
     Modern { announces: bool },
     /// The server does not speak it, so `initialize` comes next.
     Legacy,
@@ -54,10 +54,11 @@ pub(crate) fn initialized(result: &Map<String, Value>) -> Option<&'static str> {
     LEGACY.into_iter().find(|known| *known == version)
 }
 
-/// Returns true if the server declares that it announces changes of its tools.
+/// Returns true if the server declares that it announces changes of its lists.
 pub(crate) fn announces(result: &Map<String, Value>) -> bool {
-    let tools = result.get("capabilities").and_then(|all| all.get("tools"));
-    tools.and_then(|tools| tools.get("listChanged")).and_then(Value::as_bool) == Some(true)
+    let all = result.get("capabilities");
+    let told = |kind: &str| all?.get(kind)?.get("listChanged")?.as_bool();
+    told("tools") == Some(true) || told("prompts") == Some(true)
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ pub(crate) enum Incoming {
         id: Option<u64>,
         outcome: Outcome,
     },
-    ToolsChanged,
+    ListChanged,
     /// The progress of the request that has this id.
     Progress {
         token: u64,
@@ -48,8 +48,8 @@ pub(crate) type Outcome = Result<Reply, RpcError>;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reply {
     pub(crate) result: Document,
-    /// The names of the definitions of tools that cannot be read and were left out. No result but a
-    /// list of tools is of use with them.
+    /// The names of the definitions that cannot be read and were left out. No result but a
+    /// list is of use with them.
     pub(crate) unreadable: Vec<String>,
     /// True if parts of texts were no characters and have become U+FFFD.
     pub(crate) is_mended: bool,
@@ -102,7 +102,7 @@ impl RpcError {
     pub(crate) fn to_call_error(&self) -> CallError {
         use UpstreamReason::{InteractionRequired, JsonrpcError};
         match self.code {
-            METHOD_NOT_FOUND | INVALID_PARAMS => CallError::upstream(JsonrpcError, Executed::No),
+            METHOD_NOT_FOUND | INVALID_PARAMS => CallError::not_offered(),
             MISSING_CAPABILITY if !self.required.is_empty() => CallError {
                 kind: CallErrorKind::Unanswerable(self.required),
                 executed: Executed::Unknown,
@@ -133,9 +133,9 @@ pub(crate) const INPUT_REQUIRED: &str = "input_required";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// Path of the list of tools in a response. A definition in it that cannot be read is left out, so
-/// that it does not hide the others.
-const TOOLS: [&str; 2] = ["result", "tools"];
+/// Paths of the lists of definitions in a response. A definition that cannot be read is left out, so that it does
+/// not hide the others.
+const LISTS: [&[&str]; 2] = [&["result", "tools"], &["result", "prompts"]];
 
 fn names_in(definitions: &[&[u8]]) -> Vec<String> {
     let name = |definition: &&[u8]| json::text_member(definition, "name").unwrap_or_default();
@@ -158,10 +158,11 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Incoming, Malformed> {
 }
 
 fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
-    let (message, unreadable) = match Document::parse(bytes, Bounds::UPSTREAM) {
-        Ok(message) => (message, Vec::new()),
-        Err(_) => json::parse_around(bytes, Bounds::UPSTREAM, &TOOLS).map_err(|_| Malformed)?,
-    };
+    let whole = Document::parse(bytes, Bounds::UPSTREAM).map(|message| (message, Vec::new()));
+    let mut around =
+        LISTS.into_iter().map(|path| json::parse_around(bytes, Bounds::UPSTREAM, path));
+    let parsed = whole.or_else(|_| around.find_map(Result::ok).ok_or(Malformed));
+    let (message, unreadable) = parsed?;
     let root = message.root();
     if root.get("jsonrpc").and_then(Node::text) != Some("2.0") {
         return Err(Malformed);
@@ -180,7 +181,9 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 params: params().unwrap_or_default(),
                 bytes: bytes.len(),
             }),
-            (None, "notifications/tools/list_changed") => Incoming::ToolsChanged,
+            (None, "notifications/tools/list_changed" | "notifications/prompts/list_changed") => {
+                Incoming::ListChanged
+            }
             (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },
@@ -245,7 +248,7 @@ mod tests {
         ));
         assert!(matches!(
             read(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#),
-            Ok(Incoming::ToolsChanged)
+            Ok(Incoming::ListChanged)
         ));
     }
 

@@ -125,7 +125,7 @@ impl Outgoing<'_> {
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen)
-                .then_some(NotificationFilter { tools: true }),
+                .then_some(NotificationFilter { tools: true, prompts: true }),
             version: match era {
                 Era::Legacy(version) if initializes => Some(version),
                 Era::Legacy(_) | Era::Modern => None,
@@ -246,6 +246,8 @@ struct Empty {}
 struct NotificationFilter {
     #[serde(rename = "toolsListChanged")]
     tools: bool,
+    #[serde(rename = "promptsListChanged")]
+    prompts: bool,
 }
 
 /// `notifications/initialized`, which ends the handshake of the older era.

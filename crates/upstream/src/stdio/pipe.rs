@@ -345,7 +345,7 @@ impl Reader {
                 self.pending.hear(token, progress);
                 false
             }
-            Ok(Incoming::ToolsChanged) => {
+            Ok(Incoming::ListChanged) => {
                 self.changed.send_modify(|count| *count = count.wrapping_add(1));
                 false
             }

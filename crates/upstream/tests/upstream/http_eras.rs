@@ -99,7 +99,7 @@ async fn a_new_session_gets_no_call_before_it_has_listed_the_tools() {
     })
     .await;
     let client = fake.client();
-    let first = client.list_tools().await.unwrap().peer;
+    let first = client.list().await.unwrap().peer;
     assert!(client.is_peer(first));
     call_by(&client, first).await.unwrap_err();
 
@@ -107,7 +107,7 @@ async fn a_new_session_gets_no_call_before_it_has_listed_the_tools() {
 
     assert!(unlisted.is_new_peer() && !client.is_peer(first), "{unlisted}");
     assert_eq!(fake.count("tools/call"), 1);
-    let second = client.list_tools().await.unwrap().peer;
+    let second = client.list().await.unwrap().peer;
     assert_eq!(text(&call_by(&client, second).await.unwrap()), "renewed");
 }
 
@@ -127,7 +127,7 @@ async fn a_forgotten_session_is_renewed_for_what_changes_nothing() {
     })
     .await;
 
-    assert!(fake.client().list_tools().await.is_ok());
+    assert!(fake.client().list().await.is_ok());
 }
 
 #[tokio::test]
@@ -258,7 +258,7 @@ async fn announcements_are_heard_on_a_stream_of_their_own() {
     let client = fake.client();
     let mut changed = client.tools_changed();
 
-    client.list_tools().await.unwrap();
+    client.list().await.unwrap();
     changed.changed().await.unwrap();
 
     let seen = fake.requests();
@@ -289,7 +289,7 @@ async fn pages_are_followed_to_the_end_and_arguments_are_mirrored_afterwards() {
     .await;
     let client = fake.client();
 
-    let list = client.list_tools().await.unwrap();
+    let list = client.list().await.unwrap();
     call(&client, json!({"region": "us-west1"})).await.unwrap();
 
     let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
@@ -430,7 +430,7 @@ async fn an_older_server_announces_on_the_stream_of_its_session() {
     let client = fake.client();
     let mut changed = client.tools_changed();
 
-    client.list_tools().await.unwrap();
+    client.list().await.unwrap();
     changed.changed().await.unwrap();
 
     let seen = fake.requests();

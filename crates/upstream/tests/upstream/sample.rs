@@ -21,7 +21,7 @@ fn sample(protocol: Protocol) -> Server {
 #[tokio::test]
 async fn it_speaks_both_eras_and_lists_usable_tools() {
     for protocol in [Protocol::Auto, Protocol::Modern, Protocol::Legacy] {
-        let list = sample(protocol).list_tools().await.unwrap();
+        let list = sample(protocol).list().await.unwrap();
 
         let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names.join(" "), "list_items get_customer create_note slow_echo always_fails");
@@ -38,7 +38,7 @@ async fn it_speaks_both_eras_and_lists_usable_tools() {
 #[tokio::test]
 async fn its_answers_fit_its_output_schemas() {
     let server = sample(Protocol::Auto);
-    let list = server.list_tools().await.unwrap();
+    let list = server.list().await.unwrap();
     let structured = async |name: &str, arguments: Value| {
         let answer = call_tool(&server, name, arguments).await.unwrap();
         let found = list.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();

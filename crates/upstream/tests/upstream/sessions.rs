@@ -80,10 +80,10 @@ async fn a_list_notices_a_restart_and_is_answered() {
         let restarts = Arc::new(AtomicUsize::new(0));
         let fake = forgetful(restarts.clone(), stranger).await;
         let client = fake.client();
-        client.list_tools().await.unwrap();
+        client.list().await.unwrap();
 
         restarts.store(1, Ordering::SeqCst);
-        let listed = client.list_tools().await;
+        let listed = client.list().await;
 
         assert!(listed.is_ok(), "{manner}: {listed:?}");
         assert_eq!(text(&call(&client, json!({})).await.unwrap()), "s-1", "{manner}");
@@ -258,7 +258,7 @@ async fn a_program_that_does_not_know_us_any_more_is_started_anew() {
         let forgotten = call(&server, json!({})).await;
         let next = call(&server, json!({})).await;
         call(&server, json!({})).await.unwrap_err();
-        let listed = server.list_tools().await;
+        let listed = server.list().await;
 
         assert!(forgotten.is_err(), "{era}");
         assert!(next.is_ok(), "{era}: {next:?}");

@@ -35,7 +35,7 @@ async fn both_eras_are_found_out_and_answer_calls() {
     for era in ["modern", "legacy"] {
         let server = child(era, "echoes");
 
-        let list = server.list_tools().await.unwrap();
+        let list = server.list().await.unwrap();
         let answer = call(&server, json!({"n": 1})).await.unwrap();
 
         assert_eq!(list.tools[0].name.as_str(), "act", "{era}");
@@ -73,7 +73,7 @@ async fn a_hung_call_times_out_and_the_next_one_is_answered_by_the_same_child() 
 
     let timeout = CallErrorKind::Timeout { after: HURRY };
     assert_eq!(failure(&server).await, (timeout, Executed::Unknown));
-    server.list_tools().await.unwrap();
+    server.list().await.unwrap();
 
     assert_eq!(diary.of("started").len(), 1);
     assert_eq!(diary.of("notifications/cancelled").len(), 1);
@@ -84,7 +84,7 @@ async fn a_program_that_hangs_is_ended_and_the_next_call_starts_it_again() {
     for era in ["modern", "legacy"] {
         let diary = Diary::new();
         let server = server(hurried(diary.child(era, "blocks")));
-        server.list_tools().await.unwrap();
+        server.list().await.unwrap();
         let process = diary.of("started")[0];
 
         let blocking = |ms: u32| call(&server, json!({ "ms": ms }));

@@ -83,8 +83,14 @@ impl Nodes {
             event = %intent.id, org = %intent.org_id,
             "the intent of a call cannot be read: the log tells of it, not what it was"
         );
-        let target =
-            Target { credential: None, id: None, provider_id: None, kind: "mcp", version: None };
+        let target = Target {
+            capability: None,
+            credential: None,
+            id: None,
+            provider_id: None,
+            kind: "mcp",
+            version: None,
+        };
         let why = json!({ "reason": "the intent could not be read" });
         let event = self.audit.system_event(intent.org_id, EventType::McpInvocation, target);
         row_of(&Event {

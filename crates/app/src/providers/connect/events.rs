@@ -31,6 +31,7 @@ impl About {
 
     fn target(&self) -> Target {
         Target {
+            capability: None,
             credential: Some(match self.owner {
                 ProviderOwner::Org => Credential::Org,
                 ProviderOwner::Principal(_) => Credential::Own,

@@ -93,7 +93,7 @@ impl Providers {
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
-        match connection.server().call_tool(connection.org, call, trace).await {
+        match connection.server().call(connection.org, call, trace).await {
             Err(error) if error.is_new_peer() => {
                 Box::pin(self.call_again(connection, call, trace, error)).await
             }

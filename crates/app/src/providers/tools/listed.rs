@@ -4,12 +4,14 @@
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use portcullis_core::{
-    capability::{Capability, CapabilityId, Definition, PatternBudget, ProviderSlug},
+    capability::{
+        Capability, CapabilityId, CapabilityKind, Definition, PatternBudget, ProviderSlug,
+    },
     clock::Timestamp,
     id::OrgId,
 };
 use portcullis_store::StoreError;
-use portcullis_upstream::ToolList;
+use portcullis_upstream::DefinitionList;
 
 use super::{Tools, pins::events::LeftOut};
 use crate::{catalogue::provider::Provider, request::dlp::Dlp};
@@ -21,17 +23,21 @@ impl Tools {
         &self,
         provider: &Provider,
         org: Option<OrgId>,
-        list: ToolList,
+        list: DefinitionList,
     ) -> Result<Vec<Definition>, StoreError> {
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
-            left_out.push(LeftOut::new("", &"the list does not end within what is read of one"));
+            left_out.push(LeftOut::new(
+                CapabilityKind::Tool,
+                "",
+                &"the list does not end within what is read of one",
+            ));
         }
         let slug = provider.declared.slug.clone();
         let dlp = self.screening.dlp();
         // A thousand schemas take a while: not on a thread that serves requests.
         let strict = provider.declared.strict_patterns;
-        let looked = move || usable(&slug, &dlp, strict, list.tools);
+        let looked = move || usable(&slug, &dlp, strict, list.definitions);
         let looked = self.base.list_work(org, looked).await;
         let looked = looked.unwrap_or_else(|| {
             tracing::error!(provider = %provider.declared.slug, "looking through tools ended in a panic");
@@ -58,11 +64,12 @@ fn usable(slug: &ProviderSlug, dlp: &Arc<Dlp>, strict: bool, all: Vec<Definition
     let mut patterns = PatternBudget::default();
     for definition in all {
         let version = definition.version();
+        let kind = definition.kind;
         let name = definition.name.clone();
         let cleared = match definition.cleared(dlp.engine()) {
             Ok(cleared) => cleared,
             Err(error) => {
-                left_out.push(LeftOut::new(name.as_str(), &error));
+                left_out.push(LeftOut::new(kind, name.as_str(), &error));
                 continue;
             }
         };
@@ -70,19 +77,19 @@ fn usable(slug: &ProviderSlug, dlp: &Arc<Dlp>, strict: bool, all: Vec<Definition
         let trial = match trial.and_then(|tool| patterns.admit(tool)) {
             Ok(trial) => trial,
             Err(error) => {
-                left_out.push(LeftOut::new(name.as_str(), &error));
+                left_out.push(LeftOut::new(kind, name.as_str(), &error));
                 continue;
             }
         };
         if let Some(first) = trial.unenforced().first().filter(|_| strict) {
-            left_out.push(LeftOut::new(name.as_str(), &Unenforced(first)));
+            left_out.push(LeftOut::new(kind, name.as_str(), &Unenforced(first)));
             continue;
         }
         if cleared.version() != version {
             tracing::warn!(provider = %slug, tool = %cleared.name, "words masked");
         }
         if dlp.engine().holds_instructions(&cleared.to_json()) {
-            steering.insert(CapabilityId::new(slug, &cleared.name));
+            steering.insert(CapabilityId::new(cleared.kind, slug, &cleared.name));
         }
         definitions.push(cleared);
     }

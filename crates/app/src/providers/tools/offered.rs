@@ -1,4 +1,4 @@
-//! Tools as MCP clients are offered them: texts, names and index are prepared once for a list of
+//! Tools and prompts as MCP clients are offered them: texts, names and index are prepared once for a list of
 //! tools, and filtered for each caller.
 
 mod pages;
@@ -20,7 +20,7 @@ use crate::{
 };
 use moka::sync::Cache;
 use portcullis_core::{
-    capability::{Capability, CapabilityId},
+    capability::{Capability, CapabilityId, CapabilityKind},
     mcp::{
         listed::ListedTool,
         names,
@@ -94,9 +94,9 @@ impl Offer {
 /// have its address.
 #[derive(Debug)]
 pub(crate) struct Offers {
-    by_list: Cache<usize, (ListHandle, Arc<Offer>)>,
+    by_list: Cache<(usize, CapabilityKind), (ListHandle, Arc<Offer>)>,
     /// The last of each provider: a list that was replaced by an equal one is not prepared again.
-    last: Cache<String, Arc<Offer>>,
+    last: Cache<(String, CapabilityKind), Arc<Offer>>,
     pages: Pages,
 }
 
@@ -187,8 +187,9 @@ impl Tools {
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
+        kind: CapabilityKind,
     ) -> Result<OfferedTools, Refusal> {
-        let offers = self.offers_of(ctx, provider).await?;
+        let offers = self.offers_of(ctx, provider, kind).await?;
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
         let accesses = policies.accesses(&ctx.session.principal);
@@ -204,9 +205,10 @@ impl Tools {
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
+        kind: CapabilityKind,
         distance: impl Fn(&Offered) -> Option<usize> + Send,
     ) -> Result<Vec<(usize, NamedTool)>, Refusal> {
-        let offers = self.offers_of(ctx, provider).await?;
+        let offers = self.offers_of(ctx, provider, kind).await?;
         let mut near = Vec::new();
         for offer in &offers {
             let tools = offer.tools.iter().enumerate();
@@ -234,13 +236,14 @@ impl Tools {
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
+        kind: CapabilityKind,
         name: &str,
     ) -> Result<Option<NamedTool>, Refusal> {
         let reachable = &ctx.session.connections;
         if let Some(slug) = provider {
             let Some(connection) = reachable.get(slug) else { return Ok(None) };
-            let offer = self.offer_of(connection).await?;
-            let id = format!("{slug}:{name}").parse::<CapabilityId>().ok();
+            let offer = self.offer_of(connection, kind).await?;
+            let id = CapabilityId::of_kind(kind, &format!("{slug}:{name}")).ok();
             let place = id.and_then(|id| offer.by_id.get(&id).copied());
             return Ok(place.map(|place| NamedTool { offer, place }));
         }
@@ -248,12 +251,20 @@ impl Tools {
         // A very long slug is cut.
         for connection in own.into_iter().chain(reachable.iter().filter(|it| it.slug().len() > 55))
         {
-            let offer = self.offer_of(connection).await?;
+            let offer = self.offer_of(connection, kind).await?;
             if let Some(place) = offer.by_name.get(name).copied() {
                 return Ok(Some(NamedTool { offer, place }));
             }
         }
         Ok(None)
+    }
+
+    /// Returns true if the caller has a connection to this provider, or to any, that exposes this kind.
+    #[must_use]
+    pub fn exposes(&self, ctx: &Ctx, provider: Option<&str>, kind: CapabilityKind) -> bool {
+        let connections = ctx.session.connections.iter();
+        let mut here = connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug));
+        here.any(|it| it.server().kinds().contains(&kind))
     }
 
     /// Returns true if the caller has a connection to this provider.
@@ -267,25 +278,30 @@ impl Tools {
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
+        kind: CapabilityKind,
     ) -> Result<Vec<Arc<Offer>>, Refusal> {
         ctx.require(Scope::McpsRead)?;
         let connections = ctx.session.connections.iter();
         let mut offers = Vec::new();
         for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
-            offers.push(self.offer_of(connection).await?);
+            offers.push(self.offer_of(connection, kind).await?);
         }
         Ok(offers)
     }
 
-    /// Prepared texts of a connection's tools; prepared now if they are not.
-    async fn offer_of(&self, connection: &Connection) -> Result<Arc<Offer>, Refusal> {
+    /// Prepared texts of what a connection lists of a kind; prepared now if they are not.
+    async fn offer_of(
+        &self,
+        connection: &Connection,
+        kind: CapabilityKind,
+    ) -> Result<Arc<Offer>, Refusal> {
         let list = connection.list_handle();
         let address = list.address();
-        if let Some((_, offer)) = self.offers.by_list.get(&address) {
+        if let Some((_, offer)) = self.offers.by_list.get(&(address, kind)) {
             return Ok(offer);
         }
-        let tools = connection.tools();
-        let slug = connection.slug().to_owned();
+        let tools = connection.listed(kind);
+        let slug = (connection.slug().to_owned(), kind);
         let known = self.offers.last.get(&slug).filter(|offer| offer.is_of(&tools));
         let offer = if let Some(offer) = known {
             offer
@@ -295,7 +311,7 @@ impl Tools {
             Arc::new(prepared.await?)
         };
         self.offers.last.insert(slug, Arc::clone(&offer));
-        self.offers.by_list.insert(address, (list, Arc::clone(&offer)));
+        self.offers.by_list.insert((address, kind), (list, Arc::clone(&offer)));
         Ok(offer)
     }
 }

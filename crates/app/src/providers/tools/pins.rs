@@ -26,7 +26,7 @@ pub use self::events::LeftOutTool;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use portcullis_core::{
-    capability::{CapabilityId, CapabilityName, Definition, ProviderSlug},
+    capability::{CapabilityId, CapabilityKind, CapabilityName, Definition, ProviderSlug},
     id::OrgId,
 };
 use portcullis_store::{Pin, Pinned, StoreError, UpstreamDefinition};
@@ -113,12 +113,13 @@ impl Tools {
         listed: &BTreeMap<CapabilityId, ListedDefinition>,
         left_out: &[LeftOut],
     ) -> Result<Texts, StoreError> {
-        let spoilt: BTreeSet<&str> = left_out.iter().map(LeftOut::name).collect();
+        let spoilt: BTreeSet<(CapabilityKind, &str)> =
+            left_out.iter().map(|it| (it.kind(), it.name())).collect();
         let mut texts = Texts::new();
         for pin in pins {
             let Some(accepted) = &pin.accepted else { continue };
             let differs = listed.get(&pin.tool).map(|it| it.version != accepted.version);
-            if differs.unwrap_or_else(|| spoilt.contains(pin.tool.name())) {
+            if differs.unwrap_or_else(|| spoilt.contains(&(pin.tool.kind(), pin.tool.name()))) {
                 let text = self.base.store.definitions_of(org, &pin.tool).await?.accepted;
                 texts.extend(text.and_then(|text| read(&text)).map(|it| (pin.tool.clone(), it)));
             }
@@ -166,7 +167,7 @@ fn versions(
     let mut versions = BTreeMap::new();
     for (place, definition) in listed.into_iter().enumerate() {
         let version = definition.version();
-        let tool = CapabilityId::new(slug, &definition.name);
+        let tool = CapabilityId::new(definition.kind, slug, &definition.name);
         let is_steering = steering.contains(&tool);
         let listed = ListedDefinition { definition, version, place, is_steering };
         versions.entry(tool).or_insert(listed);
@@ -187,9 +188,9 @@ fn sort(
     let pins: BTreeMap<CapabilityId, Pin> =
         pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
     let accepted = pins.values().filter(|pin| pin.accepted.is_some());
-    let mut names: HashMap<String, CapabilityName> = accepted
-        .filter_map(|pin| pin.tool.name().parse::<CapabilityName>().ok())
-        .map(|name| (name.skeleton(), name))
+    let mut names: HashMap<(CapabilityKind, String), CapabilityName> = accepted
+        .filter_map(|pin| Some((pin.tool.kind(), pin.tool.name().parse::<CapabilityName>().ok()?)))
+        .map(|(kind, name)| ((kind, name.skeleton()), name))
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
     let review = nameless > 0 || reviews_new(provider.declared.pinning, &pins);
@@ -200,9 +201,9 @@ fn sort(
         let pin = pins.get(&tool);
         let name = &listed.definition.name;
         if pin.is_none_or(|pin| pin.accepted.is_none()) {
-            let first = names.entry(name.skeleton()).or_insert_with(|| name.clone());
+            let first = names.entry((tool.kind(), name.skeleton())).or_insert_with(|| name.clone());
             if first != name {
-                sorted.left_out.push(LeftOut::twin(name, first));
+                sorted.left_out.push(LeftOut::twin(tool.kind(), name, first));
                 continue;
             }
         }

@@ -7,6 +7,7 @@ use cedar_policy::{
 };
 use miette::Diagnostic;
 
+use crate::capability::CapabilityKind;
 use crate::policy::{
     engine::ActionScope,
     files::{PolicyError, label_offset},
@@ -89,7 +90,9 @@ fn check_literal(
     } else if *kind == entity_types().action {
         ("unknown_action", catalogue.action(id))
     } else if *kind == entity_types().tool {
-        ("unknown_tool", catalogue.tool(id))
+        ("unknown_tool", catalogue.resource(CapabilityKind::Tool, id))
+    } else if *kind == entity_types().prompt {
+        ("unknown_prompt", catalogue.resource(CapabilityKind::Prompt, id))
     } else if *kind == entity_types().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
@@ -111,8 +114,8 @@ fn check_literal(
             check.warnings.push(warning);
             return;
         }
-        NameLookup::NoTool => format!("`{id}`: the provider has no such tool"),
-        NameLookup::NoName => format!("`{id}` is neither a tool nor a group of tools"),
+        NameLookup::NoTool => format!("`{id}`: the provider has no such tool or prompt"),
+        NameLookup::NoName => format!("`{id}` is neither a tool, a prompt nor a group of them"),
     };
     check.problems.push(Problem::new(offset(), code, problem));
 }
@@ -151,7 +154,7 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
     }
     let wanted = [
         (scope.principal.parts().1, [&entity_types().user, &entity_types().service]),
-        (scope.resource.parts().1, [&entity_types().tool, &entity_types().tool]),
+        (scope.resource.parts().1, [&entity_types().tool, &entity_types().prompt]),
     ];
     for (kind, allowed) in wanted {
         if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {

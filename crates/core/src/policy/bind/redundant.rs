@@ -127,6 +127,10 @@ fn holds(group: &EntityUid, action: &EntityUid) -> bool {
 }
 
 fn covers_resource(wide: &EntityScope, narrow: &EntityScope) -> bool {
-    // Every resource is a tool.
-    matches!(wide, EntityScope::Any | EntityScope::Is(_)) || wide == narrow
+    match (wide, narrow) {
+        (EntityScope::Any, _) => true,
+        (EntityScope::Is(kind), EntityScope::Eq(one)) => kind == one.type_name(),
+        (EntityScope::Is(kind), EntityScope::IsIn(other, _)) => kind == other,
+        (wide, narrow) => wide == narrow,
+    }
 }

@@ -21,12 +21,7 @@ use crate::policy::{
     language::context_paths::Paths,
     load::compiled::Compiled,
     terms::{Effect, Phase, Status},
-    tool::{
-        catalogue::{Catalogue, ToolFacts},
-        facts::Declared,
-        schema::Shapes,
-        values::Unreadable,
-    },
+    tool::{catalogue::ToolFacts, facts::Declared, schema::Shapes, values::Unreadable},
     watch::Watch,
 };
 
@@ -81,8 +76,7 @@ impl Slot {
                 && slot.shapes.facts == computed
         });
         let facts = ToolFacts::of(tool, &labels);
-        let reserved = tool.id.provider() == Catalogue::RESERVED_PROVIDER;
-        let fitting = if reserved { Vec::new() } else { policies.fitting(&facts.place) };
+        let fitting = policies.fitting(&facts.place);
         if let Some(same) = was.filter(|slot| slot.has_the_same(&fitting)) {
             return Ok(Arc::clone(same));
         }

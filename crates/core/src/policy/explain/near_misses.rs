@@ -13,7 +13,7 @@ use crate::policy::{
         examine::{Examination, ExaminedCandidate},
         explanation::{Explain, MissedPart, MissedPermit, NearMiss, Outcome},
     },
-    language::entity_types::HINTS,
+    language::entity_types::{HINTS, provider_of},
     load::compiled::Compiled,
     terms::{Effect, Status},
 };
@@ -155,8 +155,7 @@ const fn distance(fit: Closeness) -> u8 {
 fn is_near(scope: &RuleScope, provider: &str) -> bool {
     let is_of_provider = |uid: &EntityUid| {
         let id = uid.id().unescaped();
-        let slug = id.split_once(':').map_or(id, |(slug, _)| slug);
-        slug == provider || HINTS.contains(&id)
+        id == provider || HINTS.contains(&id) || provider_of(id) == Some(provider)
     };
     let (resource, _) = scope.resource.parts();
     scope.action.uids().iter().chain(resource).any(is_of_provider)

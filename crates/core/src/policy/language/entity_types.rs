@@ -4,15 +4,35 @@ use std::sync::LazyLock;
 
 use cedar_policy::{EntityId, EntityTypeName, EntityUid};
 
-use crate::id::{PrincipalId, PrincipalKind};
+use crate::{
+    capability::CapabilityKind,
+    id::{PrincipalId, PrincipalKind},
+};
 
 /// The namespace of every type and action.
 pub(in crate::policy) const NAMESPACE: &str = "Mcp";
-/// The action group that every tool is in.
+/// The action group that everything is in.
 pub(in crate::policy) const EVERYTHING: &str = "*:*";
 /// The action groups that come from a tool's own hints.
 pub(in crate::policy) const HINTS: [&str; 3] =
     ["hint:read_only", "hint:destructive", "hint:open_world"];
+
+/// The action groups of all capabilities of a kind.
+pub(in crate::policy) const KINDS: [&str; 2] = ["kind:prompt", "kind:tool"];
+/// Begin of the action group that every capability of a provider is in, before its slug.
+pub(in crate::policy) const PROVIDER: &str = "provider:";
+
+/// The provider that the id of an action or a resource is about, if it is about one.
+pub(in crate::policy) fn provider_of(id: &str) -> Option<&str> {
+    if HINTS.contains(&id) || KINDS.contains(&id) || id == EVERYTHING {
+        return None;
+    }
+    if let Some(slug) = id.strip_prefix(PROVIDER) {
+        return Some(slug);
+    }
+    let id = id.strip_prefix("prompt:").unwrap_or(id);
+    Some(id.split_once(':')?.0)
+}
 
 /// Every type a policy may name.
 pub(in crate::policy) struct EntityTypes {
@@ -23,6 +43,7 @@ pub(in crate::policy) struct EntityTypes {
     pub(in crate::policy) scope: EntityTypeName,
     pub(in crate::policy) org: EntityTypeName,
     pub(in crate::policy) tool: EntityTypeName,
+    pub(in crate::policy) prompt: EntityTypeName,
     pub(in crate::policy) provider: EntityTypeName,
     pub(in crate::policy) label: EntityTypeName,
     pub(in crate::policy) action: EntityTypeName,
@@ -36,6 +57,7 @@ static ENTITY_TYPES: LazyLock<EntityTypes> = LazyLock::new(|| EntityTypes {
     scope: type_name("Mcp::Scope"),
     org: type_name("Mcp::Org"),
     tool: type_name("Mcp::Tool"),
+    prompt: type_name("Mcp::Prompt"),
     provider: type_name("Mcp::Provider"),
     label: type_name("Mcp::Label"),
     action: type_name("Mcp::Action"),
@@ -64,6 +86,14 @@ pub(in crate::policy) fn principal_type(kind: PrincipalKind) -> &'static EntityT
     }
 }
 
+/// The type of capabilities of this kind.
+pub(in crate::policy) fn resource_type(kind: CapabilityKind) -> &'static EntityTypeName {
+    match kind {
+        CapabilityKind::Tool => &entity_types().tool,
+        CapabilityKind::Prompt => &entity_types().prompt,
+    }
+}
+
 /// The kind of principals of this type; `None` if it is no type of principals.
 pub(in crate::policy) fn principal_kind(kind: &EntityTypeName) -> Option<PrincipalKind> {
     [PrincipalKind::User, PrincipalKind::Service].into_iter().find(|it| principal_type(*it) == kind)
@@ -79,7 +109,7 @@ impl EntityTypes {
     pub(in crate::policy) fn knows(&self, kind: &EntityTypeName) -> bool {
         let all = [
             &self.user, &self.service, &self.group, &self.role, &self.scope, &self.org, &self.tool,
-            &self.provider, &self.label, &self.action,
+            &self.prompt, &self.provider, &self.label, &self.action,
         ];
         all.contains(&kind)
     }

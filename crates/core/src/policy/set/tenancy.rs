@@ -13,7 +13,7 @@ use crate::id::{OrgId, PrincipalId};
 use crate::policy::{
     engine::{ActionScope, EntityScope, RuleScope},
     language::{
-        entity_types::{HINTS, entity_types, uid},
+        entity_types::{entity_types, provider_of, uid},
         misnamed::Misnamed,
     },
     set::PolicySet,
@@ -58,8 +58,8 @@ impl OrgView {
             id.parse().is_ok_and(|id| !self.members.contains(&id))
         } else if *kind == names.provider {
             self.foreign_providers.contains(id)
-        } else if *kind == names.tool || (*kind == names.action && !HINTS.contains(&id)) {
-            id.split_once(':').is_some_and(|(slug, _)| self.foreign_providers.contains(slug))
+        } else if [&names.tool, &names.prompt, &names.action].contains(&kind) {
+            provider_of(id).is_some_and(|slug| self.foreign_providers.contains(slug))
         } else {
             false
         };

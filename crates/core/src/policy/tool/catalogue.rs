@@ -7,10 +7,12 @@ use std::{
 
 use cedar_policy::{Entities, Entity, RestrictedExpression};
 
-use crate::capability::{Capability, CapabilityId, ProviderSlug};
+use crate::capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug};
 use crate::policy::{
     engine::{Member, RequestTarget},
-    language::entity_types::{EVERYTHING, HINTS, entity_types, uid},
+    language::entity_types::{
+        EVERYTHING, HINTS, KINDS, PROVIDER, entity_types, resource_type, uid,
+    },
 };
 
 /// The providers there are, and the tools of those that have told them.
@@ -34,10 +36,6 @@ pub(in crate::policy) enum NameLookup {
 }
 
 impl Catalogue {
-    /// A provider of this name would make its tools look like the groups `hint:…`: it is left
-    /// out, so that nothing permits its tools.
-    pub const RESERVED_PROVIDER: &str = "hint";
-
     /// From each configured provider and its tools; `None` while they are not known yet.
     #[must_use]
     pub fn new(
@@ -48,7 +46,6 @@ impl Catalogue {
         };
         let providers = providers
             .into_iter()
-            .filter(|(slug, _)| slug.as_str() != Self::RESERVED_PROVIDER)
             .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
             .collect();
         Self { providers, webhooks: BTreeSet::new() }
@@ -82,39 +79,53 @@ impl Catalogue {
         tools.get(id).ok_or("the provider lists no such tool")
     }
 
-    pub(in crate::policy) fn tool(&self, id: &str) -> NameLookup {
+    /// What is known of the capability of this id, of whatever kind.
+    fn capability(&self, id: &str) -> NameLookup {
         let Ok(parsed) = id.parse::<CapabilityId>() else { return NameLookup::NoName };
-        if parsed.provider() == Self::RESERVED_PROVIDER {
-            return NameLookup::NoName;
-        }
         match self.providers.get(parsed.provider()) {
             None => NameLookup::NoProvider,
             Some(None) => NameLookup::NotYet,
             Some(Some(tools)) if tools.contains_key(id) => NameLookup::Yes,
+            // Lists of tools alone tell nothing of prompts.
+            Some(Some(tools)) if !tools.values().any(|it| it.id.kind() == parsed.kind()) => {
+                NameLookup::NotYet
+            }
             Some(Some(_)) => NameLookup::NoTool,
         }
     }
 
+    /// What is known of a resource of this kind, by its id without the kind.
+    pub(in crate::policy) fn resource(&self, kind: CapabilityKind, short: &str) -> NameLookup {
+        match CapabilityId::of_kind(kind, short) {
+            Ok(id) => self.capability(id.as_str()),
+            Err(_) => NameLookup::NoName,
+        }
+    }
+
     pub(in crate::policy) fn action(&self, id: &str) -> NameLookup {
-        if id == EVERYTHING || HINTS.contains(&id) {
+        if id == EVERYTHING || HINTS.contains(&id) || KINDS.contains(&id) {
             return NameLookup::Yes;
         }
-        match id.strip_suffix(":*") {
+        match id.strip_suffix(":*").or_else(|| id.strip_prefix(PROVIDER)) {
             Some(slug) if slug.parse::<ProviderSlug>().is_err() => NameLookup::NoName,
             Some(slug) => self.provider(slug),
-            None => self.tool(id),
+            None => self.capability(id),
         }
     }
 }
 
-/// Returns true if an action id names a group, not a tool.
+/// Returns true if an action id names a group, not a tool or prompt.
 pub(in crate::policy) fn is_group(action: &str) -> bool {
-    action.ends_with(":*") || HINTS.contains(&action)
+    action.ends_with(":*")
+        || HINTS.contains(&action)
+        || KINDS.contains(&action)
+        || action.starts_with(PROVIDER)
 }
 
 /// Attributes of one tool that policies can name.
 pub(in crate::policy) struct ToolFacts {
     pub(in crate::policy) id: String,
+    pub(in crate::policy) kind: CapabilityKind,
     pub(in crate::policy) provider_group: String,
     pub(in crate::policy) groups: Vec<String>,
     pub(in crate::policy) place: RequestTarget,
@@ -137,6 +148,10 @@ pub(in crate::policy) struct Hints {
 impl Hints {
     /// Defaults are the MCP spec's: silent tools may destroy and reach the open world.
     fn of(tool: &Capability) -> Self {
+        if tool.id.kind() == CapabilityKind::Prompt {
+            let (read_only, idempotent) = (true, true);
+            return Self { read_only, destructive: false, idempotent, open_world: false };
+        }
         let hint = |name, default| tool.definition.hint(name).unwrap_or(default);
         let read_only = hint("readOnlyHint", false);
         Self {
@@ -166,8 +181,16 @@ impl ToolFacts {
     /// `labels` are those that the operator gave the tool.
     pub(in crate::policy) fn of(tool: &Capability, labels: &[&str]) -> Self {
         let hints = Hints::of(tool);
-        let provider_group = format!("{}:*", tool.id.provider());
-        let mut groups = vec![provider_group.clone(), EVERYTHING.to_owned()];
+        let of_provider = format!("{PROVIDER}{}", tool.id.provider());
+        // The group `{slug}:*` holds tools only: what permits it opens nothing else.
+        let (kind, provider_group) = match tool.id.kind() {
+            CapabilityKind::Tool => ("kind:tool", format!("{}:*", tool.id.provider())),
+            CapabilityKind::Prompt => ("kind:prompt", of_provider.clone()),
+        };
+        let mut groups = vec![provider_group.clone(), kind.to_owned(), EVERYTHING.to_owned()];
+        if provider_group != of_provider {
+            groups.push(of_provider);
+        }
         groups.extend(hints.groups().map(str::to_owned));
         let provider = uid(&entity_types().provider, tool.id.provider());
         let action = Member {
@@ -177,12 +200,13 @@ impl ToolFacts {
         };
         let labels = labels.iter().map(|label| uid(&entity_types().label, label));
         let resource = Member {
-            uid: uid(&entity_types().tool, tool.id.as_str()),
+            uid: uid(resource_type(tool.id.kind()), tool.id.short()),
             near: Some(provider.clone()),
             within: labels.chain([provider]).collect(),
         };
         Self {
             id: tool.id.as_str().to_owned(),
+            kind: tool.id.kind(),
             place: RequestTarget { action, resource },
             provider_group,
             groups,

@@ -29,7 +29,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use self::{kind::FactKind, pipeline::Pipeline};
-use crate::capability::{CapabilityId, ProviderSlug};
+use crate::capability::{CapabilityId, CapabilityKind, ProviderSlug};
 use crate::json::Node;
 use crate::policy::{
     engine::Plain,
@@ -133,8 +133,12 @@ impl Declared {
     }
 }
 
+/// The pattern that names all tools of a provider; prompts are named one by one.
 fn group(tool: &CapabilityId) -> String {
-    format!("{}:*", tool.provider())
+    match tool.kind() {
+        CapabilityKind::Tool => format!("{}:*", tool.provider()),
+        CapabilityKind::Prompt => tool.to_string(),
+    }
 }
 
 /// The file as it is written.

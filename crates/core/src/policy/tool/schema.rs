@@ -8,9 +8,9 @@ use std::sync::Arc;
 use cedar_policy::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
-use crate::capability::Capability;
+use crate::capability::{Capability, CapabilityKind};
 use crate::policy::{
-    language::entity_types::{EVERYTHING, HINTS, NAMESPACE},
+    language::entity_types::{EVERYTHING, HINTS, KINDS, NAMESPACE, PROVIDER, provider_of},
     tool::{
         catalogue::ToolFacts,
         facts::Fact,
@@ -70,20 +70,27 @@ fn namespace(actions: &Map<String, Value>) -> Value {
     json!({ NAMESPACE: { "entityTypes": entity_types(), "actions": actions } })
 }
 
-/// The groups that tools of all providers are in.
+/// The groups that capabilities of all providers are in.
 fn add_groups(actions: &mut Map<String, Value>) {
-    for id in HINTS.into_iter().chain([EVERYTHING]) {
+    for id in HINTS.into_iter().chain(KINDS).chain([EVERYTHING]) {
         actions.insert(id.to_owned(), json!({}));
     }
 }
 
-/// A tool and the group of its provider.
+/// A tool or prompt and the groups of its provider.
 fn add_tool(actions: &mut Map<String, Value>, tool: &ToolFacts, shapes: &Shapes) {
-    actions.insert(tool.provider_group.clone(), json!({ "memberOf": [{ "id": EVERYTHING }] }));
+    let of_provider = format!("{PROVIDER}{}", provider_of(&tool.id).unwrap_or_default());
+    for group in [&tool.provider_group, &of_provider] {
+        actions.insert(group.clone(), json!({ "memberOf": [{ "id": EVERYTHING }] }));
+    }
+    let resource = match tool.kind {
+        CapabilityKind::Tool => "Tool",
+        CapabilityKind::Prompt => "Prompt",
+    };
     let groups: Vec<Value> = tool.groups.iter().map(|group| json!({ "id": group })).collect();
     let applies_to = json!({
         "principalTypes": ["User", "Service"],
-        "resourceTypes": ["Tool"],
+        "resourceTypes": [resource],
         "context": context(shapes),
     });
     actions.insert(tool.id.clone(), json!({ "memberOf": groups, "appliesTo": applies_to }));
@@ -112,7 +119,7 @@ fn entity_types() -> Value {
         "Org": {}, "Role": {}, "Scope": {}, "Provider": {}, "Label": {},
         "Group": { "memberOfTypes": ["Group", "Org"] },
         "User": principal, "Service": principal,
-        "Tool": tool,
+        "Tool": tool, "Prompt": tool,
     })
 }
 

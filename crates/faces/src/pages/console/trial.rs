@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use portcullis_app::{Conversation, Invocation, View, capability_named};
+use portcullis_app::{Conversation, Invocation, View, tool_named};
 use portcullis_core::hidden::is_hidden;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
         return refusal.into();
     }
     let bytes = raw.len();
-    let tool = capability_named(id);
+    let tool = tool_named(id);
     let raw = raw.to_owned();
     let asked = move || {
         let size = u64::try_from(bytes).unwrap_or(u64::MAX);

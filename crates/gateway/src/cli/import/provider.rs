@@ -1,6 +1,6 @@
 //! One entry of a client as one `[[providers]]`.
 
-use portcullis_core::{capability::ProviderSlug, policy::Catalogue};
+use portcullis_core::capability::ProviderSlug;
 use serde_json::Value;
 
 use super::{
@@ -18,13 +18,8 @@ pub(super) fn slug(name: &str) -> Result<String, String> {
     let letters = name.to_ascii_lowercase();
     let words = letters.split(|it: char| !it.is_ascii_alphanumeric());
     let slug = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
-    if slug.parse::<ProviderSlug>().is_err() {
-        return Err(
-            "its name makes no slug, which is 1 to 63 of a-z, 0-9 and `-`; rename it".to_owned()
-        );
-    }
-    if slug == Catalogue::RESERVED_PROVIDER {
-        return Err(format!("the slug `{slug}` is reserved for action groups; rename it"));
+    if let Err(error) = slug.parse::<ProviderSlug>() {
+        return Err(format!("its name makes no slug: {error}; rename it"));
     }
     if name.chars().any(char::is_control) || name.chars().count() > 200 {
         return Err("its name has control characters or is longer than 200; rename it".to_owned());

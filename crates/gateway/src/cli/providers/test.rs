@@ -9,7 +9,7 @@ use std::{
 use clap::Args;
 use portcullis_app::{
     Answered, Conversation, Ctx, Fallback, Invocation, Origin, PresentedToken, Purpose, Stages,
-    View, capability_named,
+    View, tool_named,
 };
 use portcullis_core::{
     id::{Ids, RequestId},
@@ -120,7 +120,7 @@ async fn call_tool(node: &Node, tool: &str, input: Document) -> Result<Document,
     let ctx = Ctx { origin: Arc::new(origin), session, attendance: None };
     let bytes = input.root().raw().len();
     let invocation = Invocation {
-        tool: capability_named(tool),
+        tool: tool_named(tool),
         view: Ok(View::Mcp),
         key: Ok(None),
         body: Ok((input, u64::try_from(bytes).unwrap_or(u64::MAX))),

@@ -109,11 +109,10 @@ fn definition(answer: &Value, side: &str) -> Option<Definition> {
     let text_of = |name: &str| shown.get(name).and_then(Value::as_str).map(str::to_owned);
     let (_, tool) = text(answer, "id").split_once(':')?;
     Some(Definition {
-        name: tool.parse().ok()?,
         title: text_of("title"),
         description: text_of("description"),
-        input_schema: at("input_schema"),
         output_schema: Some(at("output_schema")).filter(|schema| !schema.is_null()),
         annotations: at("annotations"),
+        ..Definition::new(tool.parse().ok()?, at("input_schema"))
     })
 }

@@ -1,6 +1,7 @@
 //! Settings of a provider that are one of a few words.
 
 use portcullis_app::{Misfits, Pinning};
+use portcullis_core::capability::CapabilityKind;
 use portcullis_upstream as upstream;
 use serde::Deserialize;
 
@@ -23,6 +24,23 @@ impl From<Pin> for Pinning {
             Pin::ReviewAdditions => Self::ReviewAdditions,
             Pin::Review => Self::Review,
             Pin::Off => Self::Off,
+        }
+    }
+}
+
+/// A word of `expose`: a kind of what a server offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Exposed {
+    Tools,
+    Prompts,
+}
+
+impl From<Exposed> for CapabilityKind {
+    fn from(exposed: Exposed) -> Self {
+        match exposed {
+            Exposed::Tools => Self::Tool,
+            Exposed::Prompts => Self::Prompt,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use moka::sync::Cache;
-use portcullis_core::mcp::Era;
+use portcullis_core::{capability::CapabilityId, mcp::Era};
 
 use super::{OfferedTools, view::View};
 use crate::{
@@ -94,7 +94,8 @@ fn write_page(
     era: Era,
     after: Option<&str>,
 ) -> ListedPage {
-    let after = after.and_then(|id| id.split_once(':'));
+    let after: Option<CapabilityId> = after.and_then(|id| id.parse().ok());
+    let after = after.as_ref().map(|id| (id.provider(), id.name()));
     let is_after = |id: (&str, &str)| after.is_none_or(|after| id > after);
     let tools = offered.iter().filter(|it| is_after((it.tool.id.provider(), it.tool.id.name())));
     let mut text = String::new();

@@ -39,7 +39,9 @@ pub(super) fn make(
         Pinning::Off => return FittedList { listed, surplus: 0, forgotten: Vec::new() },
         Pinning::On | Pinning::ReviewAdditions | Pinning::Review => {}
     }
-    let id = |definition: &Definition| CapabilityId::new(&declared.slug, &definition.name);
+    let id = |definition: &Definition| {
+        CapabilityId::new(definition.kind, &declared.slug, &definition.name)
+    };
     let there: BTreeSet<CapabilityId> = listed.iter().map(id).collect();
     let known: BTreeSet<&CapabilityId> = pins.iter().map(|pin| &pin.tool).collect();
     let new = there.iter().filter(|tool| !known.contains(tool)).count();

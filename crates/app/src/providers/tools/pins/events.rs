@@ -8,14 +8,14 @@ use std::{
 
 use portcullis_core::{
     audit::{Actor, Auth, Detached, Event, EventType, Outcome, Target},
-    capability::{CapabilityId, CapabilityName, ProviderSlug},
+    capability::{CapabilityId, CapabilityKind, CapabilityName, ProviderSlug},
     clock::Clock,
     id::{EventId, Ids, OrgId},
     random::Random,
     refusal::Executed,
 };
 use portcullis_store::{AuditWriter, Store, StoreError};
-use portcullis_upstream::SkippedTool;
+use portcullis_upstream::Skipped;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -56,6 +56,7 @@ const MOST_REMEMBERED: usize = 10_000;
 /// A listed tool that is not in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct LeftOut {
+    kind: CapabilityKind,
     name: String,
     why: String,
 }
@@ -63,6 +64,7 @@ pub(crate) struct LeftOut {
 /// A tool that is not in the catalogue, as it is shown to callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOutTool {
+    pub kind: CapabilityKind,
     pub provider: String,
     /// Its name, masked; empty if it has none.
     pub name: String,
@@ -70,12 +72,16 @@ pub struct LeftOutTool {
 }
 
 impl LeftOut {
-    pub(crate) fn new(name: &str, why: &dyn Display) -> Self {
-        Self { name: name.to_owned(), why: why.to_string() }
+    pub(crate) fn new(kind: CapabilityKind, name: &str, why: &dyn Display) -> Self {
+        Self { kind, name: name.to_owned(), why: why.to_string() }
     }
 
-    pub(crate) fn skipped(skipped: &SkippedTool) -> Self {
-        Self::new(&skipped.name, &skipped.why)
+    pub(crate) fn skipped(skipped: &Skipped) -> Self {
+        Self::new(skipped.kind, &skipped.name, &skipped.why)
+    }
+
+    pub(super) const fn kind(&self) -> CapabilityKind {
+        self.kind
     }
 
     pub(super) fn name(&self) -> &str {
@@ -84,11 +90,15 @@ impl LeftOut {
 
     /// The tool it would be, if its name can be one.
     pub(super) fn tool(&self, provider: &ProviderSlug) -> Option<CapabilityId> {
-        Some(CapabilityId::new(provider, &self.name.parse().ok()?))
+        Some(CapabilityId::new(self.kind, provider, &self.name.parse().ok()?))
     }
 
-    pub(super) fn twin(name: &CapabilityName, first: &CapabilityName) -> Self {
-        Self::new(name.as_str(), &format_args!("its name can be taken for that of `{first}`"))
+    pub(super) fn twin(
+        kind: CapabilityKind,
+        name: &CapabilityName,
+        first: &CapabilityName,
+    ) -> Self {
+        Self::new(kind, name.as_str(), &format_args!("its name can be taken for that of `{first}`"))
     }
 }
 
@@ -209,8 +219,8 @@ impl Tools {
     /// Keeps what may be shown of the tools that cannot be used.
     fn shown_left_out(&self, slug: &str, org: Option<OrgId>, all: &[LeftOut]) -> Vec<LeftOut> {
         let named = all.iter().take(MOST_NAMED);
-        let named = named
-            .map(|it| LeftOut { name: self.screening.recordable(&it.name), why: it.why.clone() });
+        let named =
+            named.map(|it| LeftOut { name: self.screening.recordable(&it.name), ..it.clone() });
         let named: Vec<_> = named.collect();
         let mut shown = self.pins.shown_left_out.lock().unwrap_or_else(PoisonError::into_inner);
         if named.is_empty() {
@@ -231,7 +241,8 @@ impl Tools {
             .iter()
             .filter(|((slug, of), _)| of.is_none_or(|of| of == org) && self.reaches(ctx, slug));
         let tools = own.flat_map(|((slug, _), tools)| {
-            tools.iter().map(|LeftOut { name, why }| LeftOutTool {
+            tools.iter().map(|LeftOut { kind, name, why }| LeftOutTool {
+                kind: *kind,
                 provider: slug.clone(),
                 name: name.clone(),
                 reason: why.clone(),
@@ -358,12 +369,21 @@ fn event(
     }
 }
 
-/// A tool as the target of an event.
+/// A tool or prompt as the target of an event.
 pub(crate) fn tool(id: &CapabilityId, version: Option<String>) -> Target {
-    Target { credential: None, id: Some(id.to_string()), provider_id: None, kind: "mcp", version }
+    let capability = Some(id.kind());
+    let id = Some(id.to_string());
+    Target { capability, credential: None, id, provider_id: None, kind: "mcp", version }
 }
 
 fn provider_target(slug: &str) -> Target {
     let id = Some(slug.to_owned());
-    Target { credential: None, id, provider_id: None, kind: "provider", version: None }
+    Target {
+        capability: None,
+        credential: None,
+        id,
+        provider_id: None,
+        kind: "provider",
+        version: None,
+    }
 }
