@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::{Compiled, check};
 use crate::{
-    json::number::{self, Divisor},
-    tool::schema::{
+    capability::schema::{
         instance::{Instance, Metered},
         length,
         meter::spend,
     },
+    json::number::{self, Divisor},
 };
 
 /// The kind of bound on a number.
