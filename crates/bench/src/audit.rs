@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use http::StatusCode;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
@@ -64,18 +65,10 @@ pub(crate) async fn count(address: SocketAddr, token: &str) -> Result<EventCount
 
 fn page_path(cursor: Option<&str>) -> String {
     let first = "/v1/audit/events?order=asc&limit=200";
-    cursor.map_or_else(|| first.to_owned(), |cursor| format!("{first}&cursor={}", encoded(cursor)))
-}
-
-/// Percent-encodes everything that is not unreserved.
-fn encoded(text: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
-        }
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(byte).collect()
+    cursor.map_or_else(
+        || first.to_owned(),
+        |cursor| format!("{first}&cursor={}", utf8_percent_encode(cursor, NON_ALPHANUMERIC)),
+    )
 }
 
 /// Events among these that the gateway does not know; asks over several connections at a time.

@@ -300,7 +300,24 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Bounds, parse, sha256};
+    use crate::{Bounds, parse, sha256, testing::any_json};
+
+    /// The RFC's form by another library.
+    fn by_library(value: &Value) -> String {
+        serde_json_canonicalizer::to_string(value).unwrap()
+    }
+
+    /// The value with numbers as the RFC writes them.
+    fn with_doubles(value: Value) -> Value {
+        match value {
+            Value::Number(_) => parse(by_library(&value).as_bytes(), Bounds::RECORDED).unwrap(),
+            Value::Array(items) => items.into_iter().map(with_doubles).collect(),
+            Value::Object(members) => {
+                members.into_iter().map(|(name, it)| (name, with_doubles(it))).collect()
+            }
+            Value::Null | Value::Bool(_) | Value::String(_) => value,
+        }
+    }
 
     #[test]
     fn canonical_members_are_sorted_by_utf16() {
@@ -312,6 +329,7 @@ mod tests {
             text,
             "{\"a\":\"x\\\"\\n\\u0001\",\"b\":[true,null],\"\u{1f600}\":1,\"\u{fb33}\":2}"
         );
+        assert_eq!(text, by_library(&value));
     }
 
     /// The names of the sorting example in RFC 8785 §3.2.3, in the order that it gives.
@@ -335,25 +353,31 @@ mod tests {
         assert_eq!(text, r#""€$\u000f\nA'B\"\\\\\"/""#);
     }
 
-    /// Integers up to 2⁵³ have the RFC's form. The RFC would write the others as `1`, `1000`, `1000`,
-    /// `0.001`, `0` and `9007199254740992`.
+    /// What the RFC writes is left as it is, the examples of its appendix B among them; what it would
+    /// round is not.
     #[test]
     fn numbers_keep_their_digits() {
-        let form = |text: &str| canonical(&parse(text.as_bytes(), Bounds::REQUEST).unwrap());
-
-        for text in ["0", "-1", "9007199254740992", "-9007199254740992"] {
-            assert_eq!(form(text), text);
-            assert_eq!(text.parse::<f64>().unwrap().to_string(), text);
-        }
-        for (text, wanted) in [
-            ("1.0", "1.0"),
-            ("1e3", "1e+3"),
-            ("1E3", "1e+3"),
-            ("1e-3", "1e-3"),
-            ("-0", "-0"),
-            ("9007199254740993", "9007199254740993"),
+        for (text, form, rfc) in [
+            ("0", "0", "0"),
+            ("-1", "-1", "-1"),
+            ("9007199254740992", "9007199254740992", "9007199254740992"),
+            ("-9007199254740992", "-9007199254740992", "-9007199254740992"),
+            ("295147905179352830000", "295147905179352830000", "295147905179352830000"),
+            ("1e+23", "1e+23", "1e+23"),
+            ("5e-324", "5e-324", "5e-324"),
+            ("-1.7976931348623157e+308", "-1.7976931348623157e+308", "-1.7976931348623157e+308"),
+            ("333333333.3333332", "333333333.3333332", "333333333.3333332"),
+            ("-0.0000033333333333333333", "-0.0000033333333333333333", "-0.0000033333333333333333"),
+            ("1.0", "1.0", "1"),
+            ("1e3", "1e+3", "1000"),
+            ("1E3", "1e+3", "1000"),
+            ("1e-3", "1e-3", "0.001"),
+            ("-0", "-0", "0"),
+            ("9007199254740993", "9007199254740993", "9007199254740992"),
         ] {
-            assert_eq!(form(text), wanted);
+            let value = parse(text.as_bytes(), Bounds::REQUEST).unwrap();
+
+            assert_eq!((canonical(&value).as_str(), by_library(&value).as_str()), (form, rfc));
         }
     }
 
@@ -373,6 +397,13 @@ mod tests {
             let by_units = one.encode_utf16().cmp(other.encode_utf16());
 
             prop_assert_eq!(by_utf16(&one, &other), by_units);
+        }
+
+        #[test]
+        fn of_numbers_that_are_doubles_the_form_is_that_of_the_rfc(value in any_json()) {
+            let value = with_doubles(value);
+
+            prop_assert_eq!(canonical(&value), by_library(&value));
         }
 
         #[test]

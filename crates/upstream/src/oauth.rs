@@ -18,7 +18,7 @@ use portcullis_core::{
 };
 use serde_json::Value;
 use tokio::time::timeout;
-use url::Url;
+use url::{Url, form_urlencoded};
 
 use crate::{
     Outbound, SettingsError,
@@ -241,21 +241,12 @@ fn basic(id: &str, secret: &Secret) -> Result<HeaderValue, OAuthError> {
 }
 
 fn component(text: &str) -> String {
-    let pair = encoded(&[("", text)]);
-    pair.strip_prefix('=').unwrap_or(&pair).to_owned()
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 pub(crate) fn encoded(fields: &[(&str, &str)]) -> String {
-    // The library's only encoder of forms without an address is behind an address.
-    let mut url = NOWHERE.clone();
-    url.query_pairs_mut().clear().extend_pairs(fields);
-    url.query().unwrap_or_default().to_owned()
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
-
-static NOWHERE: std::sync::LazyLock<Url> = std::sync::LazyLock::new(|| {
-    #[expect(clippy::expect_used, reason = "a constant that is a URL")]
-    Url::parse("form:x").expect("a URL")
-});
 
 async fn within<T>(work: impl Future<Output = Result<T, OAuthError>>) -> Result<T, OAuthError> {
     timeout(OAUTH_TIMEOUT, work).await.unwrap_or(Err(OAuthError::Timeout))

@@ -170,6 +170,19 @@ mod tests {
         ]
     }
 
+    /// The claims of an assertion for `TOKEN`, as another library verifies it.
+    fn by_library(assertion: &str, jwk: &Value) -> Option<Value> {
+        let header = jsonwebtoken::decode_header(assertion).ok()?;
+        let mut checks = jsonwebtoken::Validation::new(header.alg);
+        checks.set_audience(&[TOKEN]);
+        // The clock of the library is not that of the test.
+        checks.validate_exp = false;
+        let jwk: jsonwebtoken::jwk::Jwk = serde_json::from_value(jwk.clone()).unwrap();
+        let key = jsonwebtoken::DecodingKey::from_jwk(&jwk).unwrap();
+        let read = jsonwebtoken::decode(assertion, &key, &checks).ok()?;
+        (header.kid == jwk.common.key_id).then_some(read.claims)
+    }
+
     #[test]
     fn a_recipient_accepts_the_assertion_of_a_key_of_each_kind() {
         let recipient =
@@ -184,6 +197,14 @@ mod tests {
             let assertion = ClientAssertion::parse(text.expose()).unwrap();
             assert_eq!(assertion.client(), "gateway");
             assertion.check(&set, &recipient, NOW).unwrap();
+            let claims = by_library(text.expose(), &jwk).unwrap();
+            assert_eq!((&claims["iss"], &claims["sub"]), (&json!("gateway"), &json!("gateway")));
+            assert_eq!(claims["exp"], NOW.as_seconds() + LIFE_SECONDS);
+            let signature = text.expose().rfind('.').unwrap() + 10;
+            let mut changed = text.expose().to_owned();
+            let letter = if changed.as_bytes()[signature] == b'A' { "B" } else { "A" };
+            changed.replace_range(signature..=signature, letter);
+            assert_eq!(by_library(&changed, &jwk), None);
             assert!(!format!("{key:?}").contains("SigningPair"));
         }
     }

@@ -1,6 +1,7 @@
 //! Notes, keys, checkpoints and proofs: what is taken and what is refused.
 
 use proptest::prelude::*;
+use signed_note::{StandardVerifier, Verifier, VerifierList};
 
 use super::{ORIGIN, checkpoint, leaves, log_key, reference_root, stored};
 use crate::audit::{
@@ -49,6 +50,39 @@ fn a_witness_signs_with_the_time_and_is_no_log() {
     assert_eq!(error, CheckpointError::NotByTheLog(ORIGIN.to_owned()));
     let key: VerifierKey = witness.verifier().to_string().parse().unwrap();
     assert_eq!((key.kind(), key), (KeyKind::Witness, witness.verifier().clone()));
+}
+
+/// Size of a checkpoint and number of its signatures by `keys`, as another library verifies them.
+fn by_library(note: &[u8], keys: &[VerifierKey]) -> Option<(u64, usize)> {
+    let standard = |key: &VerifierKey| -> Box<dyn Verifier> {
+        Box::new(StandardVerifier::new(&key.to_string()).unwrap())
+    };
+    let note = signed_note::Note::from_bytes(note).ok()?;
+    let (verified, _) =
+        note.verify(&VerifierList::new(keys.iter().map(standard).collect())).ok()?;
+    let checkpoint = tlog_tiles::Checkpoint::from_bytes(note.text()).ok()?;
+    (checkpoint.origin() == ORIGIN).then_some((checkpoint.size(), verified.len()))
+}
+
+#[test]
+fn another_verifier_takes_and_refuses_the_same_notes() {
+    let [old, new] = [1, 2].map(log_key);
+    let mut note = checkpoint(7, [3; 32]).sign(&[&old, &new]);
+    note.add(witness().cosign(note.text(), 1_795_172_535));
+    let text = note.to_string();
+    let keys = [old, new].map(|key| key.verifier().clone());
+
+    assert_eq!(by_library(text.as_bytes(), &keys), Some((7, 2)));
+    for place in 0..text.len() {
+        let mut changed = text.clone().into_bytes();
+        changed[place] ^= 1;
+        let changed_text = String::from_utf8(changed.clone()).unwrap_or_default();
+        let opened = Checkpoint::open(&changed_text, &keys).ok();
+        let opened = opened.map(|(checkpoint, by)| (checkpoint.size, by.len()));
+
+        assert_eq!(by_library(&changed, &keys), opened, "{place} {changed_text}");
+        assert!(opened.is_none() || place > note.text().len(), "{place} {changed_text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Every proof of every small tree, and of random larger ones.
 
 use proptest::prelude::*;
+use tlog_tiles::{check_record, check_tree};
 
 use super::{leaves, reference_root, stored};
 use crate::audit::{
@@ -10,6 +11,29 @@ use crate::audit::{
 };
 
 const MOST: usize = 70;
+
+/// Hashes for another library.
+fn library(hashes: &[Hash]) -> Vec<tlog_tiles::Hash> {
+    hashes.iter().copied().map(tlog_tiles::Hash).collect()
+}
+
+/// Returns true if the path leads from the leaf to the root, by our code and by the library.
+fn leads(root: &Hash, at: u64, size: u64, leaf: &Hash, path: &[Hash]) -> bool {
+    let [theirs, own] = [*root, *leaf].map(tlog_tiles::Hash);
+    let leads = root_of_path(at, size, leaf, path) == Some(*root);
+    assert_eq!(check_record(&library(path), size, theirs, at, own).is_ok(), leads, "{at} {size}");
+    leads
+}
+
+/// Returns true if the proof shows that the older tree begins the newer one, by our code and by the
+/// library, which has no proofs from nothing.
+fn continues(old: (u64, &Hash), new: (u64, &Hash), proof: &[Hash]) -> bool {
+    let [before, after] = [*old.1, *new.1].map(tlog_tiles::Hash);
+    let holds = is_consistent(old.0, old.1, new.0, new.1, proof);
+    let theirs = check_tree(&library(proof), new.0, after, old.0, before).is_ok();
+    assert_eq!(theirs, holds && old.0 > 0, "{} {}", old.0, new.0);
+    holds
+}
 
 /// The root as the one who verifies a range sees it.
 fn root_of_range(prefix: &[Hash], first: u64, range: &[Hash], suffix: &[Hash], size: u64) -> Hash {
@@ -27,7 +51,7 @@ fn check_inclusion(leaves: &[Hash], tiles: &Tiles, index: usize) {
     let size = leaves.len() as u64;
     let path = Plan::inclusion(at, size).unwrap().hashes(tiles).unwrap();
 
-    assert_eq!(root_of_path(at, size, &leaves[index], &path), Some(reference_root(leaves)));
+    assert!(leads(&reference_root(leaves), at, size, &leaves[index], &path));
 }
 
 fn check_consistency(leaves: &[Hash], tiles: &Tiles, old: usize) {
@@ -37,12 +61,12 @@ fn check_consistency(leaves: &[Hash], tiles: &Tiles, old: usize) {
     let old_root = reference_root(&leaves[..old]);
     let root = reference_root(leaves);
 
-    assert!(is_consistent(before, &old_root, after, &root, &proof), "{before} {after}");
+    assert!(continues((before, &old_root), (after, &root), &proof), "{before} {after}");
     let mut forked = root;
     forked[0] ^= 1;
-    assert!(!is_consistent(before, &forked, after, &root, &proof), "{before} {after}");
+    assert!(!continues((before, &forked), (after, &root), &proof), "{before} {after}");
     // Every log continues the one without events.
-    assert_eq!(is_consistent(before, &old_root, after, &forked, &proof), old == 0);
+    assert_eq!(continues((before, &old_root), (after, &forked), &proof), old == 0);
 }
 
 fn check_range(leaves: &[Hash], tiles: &Tiles, first: usize, end: usize) {
@@ -79,7 +103,7 @@ fn a_path_that_is_changed_in_any_place_leads_elsewhere_or_nowhere() {
             let at = index as u64;
             let size = size as u64;
             let path = Plan::inclusion(at, size).unwrap().hashes(&tiles).unwrap();
-            let leads = |at, size, path: &[Hash]| root_of_path(at, size, leaf, path) == Some(root);
+            let leads = |at, size, path: &[Hash]| leads(&root, at, size, leaf, path);
 
             assert!(leads(at, size, &path));
             for place in 0..path.len() {
@@ -104,7 +128,7 @@ fn a_consistency_proof_that_is_changed_in_any_place_fails() {
         let before = old as u64;
         let old_root = reference_root(&leaves[..old]);
         let proof = Plan::consistency(before, 53).unwrap().hashes(&tiles).unwrap();
-        let holds = |proof: &[Hash]| is_consistent(before, &old_root, 53, &root, proof);
+        let holds = |proof: &[Hash]| continues((before, &old_root), (53, &root), proof);
 
         for place in 0..proof.len() {
             let mut changed = proof.clone();

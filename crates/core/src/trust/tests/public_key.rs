@@ -1,5 +1,6 @@
 //! Public keys that clients register.
 
+use jsonwebtoken::jwk::ThumbprintHash;
 use serde_json::{Value, json};
 
 use super::issuer::{Issuer, pem};
@@ -40,6 +41,8 @@ fn pem_and_jwk_are_the_same_key() {
     ] {
         let by_pem = PublicKey::parse(&pem).unwrap();
         assert_eq!(by_pem.thumbprint(), parsed(&jwk).unwrap().thumbprint());
+        let library: jsonwebtoken::jwk::Jwk = serde_json::from_value(jwk).unwrap();
+        assert_eq!(by_pem.thumbprint(), library.thumbprint(ThumbprintHash::SHA256).unwrap());
         assert_eq!(PublicKey::parse(&pem.replace('\n', "\r\n")).unwrap(), by_pem);
         assert_eq!(parsed(by_pem.jwk()).unwrap(), by_pem, "it is read back as it is kept");
     }
