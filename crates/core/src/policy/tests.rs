@@ -8,6 +8,7 @@ mod equivalence;
 mod explaining;
 mod facts;
 mod hostile;
+mod kinds;
 mod loading;
 mod records;
 mod reference;

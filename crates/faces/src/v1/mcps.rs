@@ -30,7 +30,7 @@ const FILTERS: [&str; 4] = ["provider", "q", "access", "view"];
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
     responses(
-        (status = 200, description = "a page of tools", body = Paged<Items<Capability>>),
+        (status = 200, description = "a page of tools", body = Paged<Items<Tool>>),
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
@@ -48,7 +48,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     };
     let (tools, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = tools.last().filter(|_| more).map(|view| view.tool.id.as_str());
-    let shown = if full { Capability::full } else { Capability::basic };
+    let shown = if full { Tool::full } else { Tool::basic };
     Ok(list.answer(&Items { items: tools.iter().map(shown).collect() }, end))
 }
 
@@ -57,12 +57,12 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     get, path = "/v1/mcps/{id}", tag = "mcps", operation_id = "get_tool",
     params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
     responses(
-        (status = 200, description = "the tool", body = One<Capability>),
+        (status = 200, description = "the tool", body = One<Tool>),
     )
 )]
 pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) -> HandlerResult {
     match id.and_then(|id| gateway.app.tools.tool(&ctx, &id)) {
-        Ok(view) => Ok(Outcome::data(&Capability::full(&view))),
+        Ok(view) => Ok(Outcome::data(&Tool::full(&view))),
         Err(refusal) => Err(nearest::told(&gateway, &ctx, &NamedBy::Id, refusal.into()).await),
     }
 }
@@ -121,7 +121,7 @@ fn access_named(name: &str) -> Option<Access> {
 /// A tool as the caller sees it.
 #[derive(Serialize, ToSchema)]
 #[expect(clippy::option_option, reason = "absent in basic views, `null` where there is none")]
-pub(crate) struct Capability<'a> {
+pub(crate) struct Tool<'a> {
     #[schema(value_type = String, example = "github:create_issue")]
     id: &'a CapabilityId,
     /// Slug of its provider.
@@ -160,7 +160,7 @@ pub(crate) struct Capability<'a> {
     provider_id: Option<ProviderId>,
 }
 
-impl<'a> Capability<'a> {
+impl<'a> Tool<'a> {
     fn basic(view: &'a ToolView) -> Self {
         let definition = view.tool.listed_definition();
         Self {

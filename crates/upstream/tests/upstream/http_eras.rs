@@ -292,7 +292,7 @@ async fn pages_are_followed_to_the_end_and_arguments_are_mirrored_afterwards() {
     let list = client.list().await.unwrap();
     call(&client, json!({"region": "us-west1"})).await.unwrap();
 
-    let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<_> = list.definitions.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["t0", "t1", "t2", "act"]);
     assert!(!list.truncated);
     assert_eq!(list.fresh_for.map(|ttl| ttl.as_secs()), Some(1));

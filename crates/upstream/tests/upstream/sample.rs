@@ -23,10 +23,10 @@ async fn it_speaks_both_eras_and_lists_usable_tools() {
     for protocol in [Protocol::Auto, Protocol::Modern, Protocol::Legacy] {
         let list = sample(protocol).list().await.unwrap();
 
-        let names: Vec<_> = list.tools.iter().map(|tool| tool.name.as_str()).collect();
+        let names: Vec<_> = list.definitions.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names.join(" "), "list_items get_customer create_note slow_echo always_fails");
         assert_eq!((list.skipped.len(), list.truncated), (0, false));
-        for definition in list.tools {
+        for definition in list.definitions {
             assert_eq!(definition.input_schema["additionalProperties"], false);
             let only_reads = definition.name.as_str() != "create_note";
             assert_eq!(definition.hint("readOnlyHint"), Some(only_reads));
@@ -41,7 +41,7 @@ async fn its_answers_fit_its_output_schemas() {
     let list = server.list().await.unwrap();
     let structured = async |name: &str, arguments: Value| {
         let answer = call_tool(&server, name, arguments).await.unwrap();
-        let found = list.tools.iter().find(|tool| tool.name.as_str() == name).unwrap();
+        let found = list.definitions.iter().find(|tool| tool.name.as_str() == name).unwrap();
         let mut definition = found.clone();
         definition.input_schema = definition.output_schema.take().unwrap();
         let slug = "sample".parse().unwrap();

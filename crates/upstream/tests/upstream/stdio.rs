@@ -38,7 +38,7 @@ async fn both_eras_are_found_out_and_answer_calls() {
         let list = server.list().await.unwrap();
         let answer = call(&server, json!({"n": 1})).await.unwrap();
 
-        assert_eq!(list.tools[0].name.as_str(), "act", "{era}");
+        assert_eq!(list.definitions[0].name.as_str(), "act", "{era}");
         assert_eq!(text(&answer), r#"{"n":1}"#, "{era}");
     }
 }

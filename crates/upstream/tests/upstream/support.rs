@@ -100,13 +100,13 @@ pub(crate) async fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<CallAnswer, CallError> {
-    server.call_tool(caller().org_id, &cleared(name, arguments), Trace::default()).await
+    server.call(caller().org_id, &cleared(name, arguments), Trace::default()).await
 }
 
 /// A call by the tools that this process or session listed.
 pub(crate) async fn call_by(server: &Server, peer: u64) -> Result<CallAnswer, CallError> {
     let trace = Trace { peer: Some(peer), ..Trace::default() };
-    server.call_tool(caller().org_id, &cleared("act", json!({})), trace).await
+    server.call(caller().org_id, &cleared("act", json!({})), trace).await
 }
 
 /// A call during which forms of the server are answered.
@@ -116,7 +116,7 @@ pub(crate) async fn call_with_forms(
     forms: &FormTally,
 ) -> Result<CallAnswer, CallError> {
     let trace = Trace { forms: Some(forms), ..Trace::default() };
-    server.call_tool(caller().org_id, &cleared("act", arguments), trace).await
+    server.call(caller().org_id, &cleared("act", arguments), trace).await
 }
 
 /// A form with one property, which has to be answered.

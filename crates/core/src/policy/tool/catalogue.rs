@@ -73,10 +73,11 @@ impl Catalogue {
 
     /// The tool of this id, or why it is not known here.
     pub fn find_tool(&self, id: &str) -> Result<&Arc<Capability>, &'static str> {
-        let (slug, _) = id.split_once(':').ok_or("this is no id of a tool")?;
-        let provider = self.providers.get(slug).ok_or("no such provider is configured here")?;
+        let parsed: CapabilityId = id.parse().map_err(|_| "this is no id of a tool or prompt")?;
+        let provider =
+            self.providers.get(parsed.provider()).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
-        tools.get(id).ok_or("the provider lists no such tool")
+        tools.get(id).ok_or("the provider lists no such tool or prompt")
     }
 
     /// What is known of the capability of this id, of whatever kind.

@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use portcullis_app::Workbench;
 use portcullis_core::{
-    capability::Capability,
+    capability::{Capability, CapabilityKind},
     json::Document,
     policy::{DEFAULT_DENY, FACTS_FILE, PolicyFile},
 };
@@ -161,7 +161,9 @@ type ByProvider<'a> = BTreeMap<&'a str, Vec<&'a Capability>>;
 /// The tools of each provider, or of this one.
 fn by_provider<'a>(bench: &'a Workbench, only: Option<&str>) -> ByProvider<'a> {
     let mut providers = ByProvider::new();
-    let is_wanted = |tool: &&Capability| only.is_none_or(|slug| tool.id.provider() == slug);
+    let is_wanted = |tool: &&Capability| {
+        tool.id.kind() == CapabilityKind::Tool && only.is_none_or(|slug| tool.id.provider() == slug)
+    };
     for tool in bench.tools().filter(is_wanted) {
         providers.entry(tool.id.provider()).or_default().push(tool);
     }

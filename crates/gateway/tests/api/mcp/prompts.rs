@@ -83,7 +83,7 @@ async fn prompts_are_listed_where_they_are_exposed_and_only_those_that_may_be_us
 #[tokio::test(flavor = "multi_thread")]
 async fn a_prompt_is_got_under_the_law_of_calls_and_leaves_one_event() {
     let scene = exposed().await;
-    // Path, name, arguments: HTTP status, JSON-RPC code or 0, outcome of the event, requests upstream.
+    // Name, arguments: code of the JSON-RPC error or 0, outcome of the event, requests upstream.
     for (name, arguments, code, outcome, sent) in [
         ("greet", json!({"who": "Ada"}), 0, "success", 1),
         ("greet", json!({"who": "Ada", "tone": "warm"}), 0, "success", 1),
@@ -92,7 +92,7 @@ async fn a_prompt_is_got_under_the_law_of_calls_and_leaves_one_event() {
         ("greet", json!({"who": "the board"}), 403, "denied", 0),
         ("greet", json!({"who": "AKIAIOSFODNN7EXAMPLX"}), 403, "denied", 0),
         ("mail", json!({}), 0, "success", 1),
-        ("key", json!({}), 403, "denied", 1),
+        ("key", json!({}), 0, "success", 1),
         ("system", json!({}), 502, "upstream_error", 1),
         ("broken", json!({}), 502, "upstream_error", 1),
         ("never", json!({}), -32602, "denied", 0),
@@ -114,16 +114,17 @@ async fn a_prompt_is_got_under_the_law_of_calls_and_leaves_one_event() {
             assert_eq!(events.len(), 1, "{name} {arguments}");
             has!("{name} {arguments}"; events[0], "/type": "mcp.invocation", "/target/kind": "prompt",
                 "/target/id": format!("prompt:up:{name}"));
+            assert_eq!(events[0]["outcome"]["status"], outcome, "{name} {arguments}");
             if outcome == "success" {
                 assert_eq!(own(&answer, "governance")["decision"], "allow");
                 assert_eq!(answer.at("/result/content"), &Value::Null, "{}", answer.text);
-            } else {
-                assert_ne!(events[0]["outcome"]["status"], "success", "{name}");
             }
         }
     }
     let masked = get(&scene, "/mcp", "up__mail", json!({})).await;
     has!(masked, 200, "/result/messages/0/content/text": "Write to [REDACTED:email].", "/result/description": "d");
+    let key = get(&scene, "/mcp", "up__key", json!({})).await;
+    has!(key, 200, "/result/messages/0/content/text": "[REDACTED:aws_access_key]");
     let sent = get(&scene, "/mcp", "up__greet", json!({"who": "Ada"})).await;
     has!(sent, 200, "/result/messages/0/content/text": r#"{"who":"Ada"}"#);
 }
@@ -133,7 +134,8 @@ async fn what_is_denied_and_hidden_answers_as_what_there_is_not() {
     let scene = exposed().await;
     let plain = |answer: &Answer| {
         let text = answer.text.replace("never", "X").replace("nobody", "X");
-        text.replace(answer.header("x-request-id"), "R")
+        let text = text.replace(answer.header("x-request-id"), "R");
+        text.split("\"timestamp\"").next().map(str::to_owned)
     };
     for path in ["/mcp", "/mcp/up"] {
         let name =
@@ -188,7 +190,8 @@ async fn rest_lists_prompts_and_gets_their_messages() {
     assert!(got.at("/result/content").is_null(), "{}", got.text);
     assert_eq!(tools.at("/data/items").as_array().map(Vec::len), Some(1), "{}", tools.text);
     assert_eq!(as_tool.refusal(), (404, "not_found"));
-    has!(simulated, 200, "/data/decision": "deny", "/data/policy": "no-board");
+    has!(simulated, 200, "/data/results/0/decision": "deny",
+        "/data/results/0/policy": "no-board");
 }
 
 #[tokio::test(flavor = "multi_thread")]
