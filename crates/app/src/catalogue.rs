@@ -120,9 +120,10 @@ impl Capabilities {
         connection: &Connection,
         id: &str,
     ) -> Option<Arc<Capability>> {
-        match connection.own() {
+        let listed = match connection.own() {
             None => self.tools.load().get(id).map(|(tool, _)| Arc::clone(tool)),
             Some(own) => own.tool(id),
-        }
+        };
+        listed.filter(|tool| connection.server().kinds().contains(&tool.id.kind()))
     }
 }

@@ -56,6 +56,17 @@ crate::words! { listed
     }
 }
 
+impl CapabilityKind {
+    /// Begin of the ids of this kind, in front of the provider.
+    #[must_use]
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Tool => "",
+            Self::Prompt => "prompt:",
+        }
+    }
+}
+
 /// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
 /// but servers have them.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -118,10 +129,7 @@ impl CapabilityId {
     /// The id of the capability of this kind and `name` at `provider`.
     #[must_use]
     pub fn new(kind: CapabilityKind, provider: &ProviderSlug, name: &CapabilityName) -> Self {
-        let text = match kind {
-            CapabilityKind::Tool => format!("{provider}:{name}"),
-            CapabilityKind::Prompt => format!("{}:{provider}:{name}", kind.as_str()),
-        };
+        let text = format!("{}{provider}:{name}", kind.prefix());
         let name = text.len() - name.as_str().len();
         let provider = name - 1 - provider.as_str().len();
         Self { text: text.into(), kind, provider, name }
@@ -139,16 +147,19 @@ impl CapabilityId {
         self.text.get(self.provider..).unwrap_or_default()
     }
 
+    /// The kind that it names.
     #[must_use]
     pub const fn kind(&self) -> CapabilityKind {
         self.kind
     }
 
+    /// The part in front of the name.
     #[must_use]
     pub fn provider(&self) -> &str {
         self.text.get(self.provider..self.name - 1).unwrap_or_default()
     }
 
+    /// The name at the provider.
     #[must_use]
     pub fn name(&self) -> &str {
         self.text.get(self.name..).unwrap_or_default()
@@ -165,8 +176,9 @@ impl CapabilityId {
 impl FromStr for CapabilityId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        match text.strip_prefix("prompt:") {
-            Some(short) => Self::of_kind(CapabilityKind::Prompt, short),
+        let prompt = CapabilityKind::Prompt;
+        match text.strip_prefix(prompt.prefix()) {
+            Some(short) => Self::of_kind(prompt, short),
             None => Self::of_kind(CapabilityKind::Tool, text),
         }
     }

@@ -9,7 +9,11 @@ mod surplus;
 
 pub use self::surplus::Surplus;
 
-use portcullis_core::{capability::CapabilityId, clock::Timestamp, id::OrgId};
+use portcullis_core::{
+    capability::{CapabilityId, CapabilityKind},
+    clock::Timestamp,
+    id::OrgId,
+};
 
 use crate::{
     db::{Row, Store, UnreadableRow, all, boxed, change, changed, find, list, read, record, run},
@@ -132,7 +136,7 @@ fn select(which: &str) -> String {
 const PAGE: u32 = 500;
 
 impl Store {
-    /// The pins of a provider's tools, by tool id, without the definitions.
+    /// The pins of a provider's tools and prompts, by kind and id, without the definitions.
     #[boxed]
     pub async fn list_pins(
         &self,
@@ -140,9 +144,22 @@ impl Store {
         provider: &str,
     ) -> Result<Pinned, StoreError> {
         let mut pinned = Pinned::default();
+        for kind in CapabilityKind::ALL {
+            self.add_pins(org, &format!("{}{provider}", kind.prefix()), &mut pinned).await?;
+        }
+        Ok(pinned)
+    }
+
+    /// Adds the pins of ids that begin so, in front of a colon.
+    async fn add_pins(
+        &self,
+        org: Option<OrgId>,
+        start: &str,
+        pinned: &mut Pinned,
+    ) -> Result<(), StoreError> {
         // What follows a colon in ASCII ends the range.
-        let mut after = format!("{provider}:");
-        let end = format!("{provider};");
+        let mut after = format!("{start}:");
+        let end = format!("{start};");
         let page = select(
             "org_id = $1 AND capability_id > $2 AND capability_id < $3 ORDER BY capability_id LIMIT $4",
         );
@@ -153,14 +170,11 @@ impl Store {
             let found = rows.len();
             let pins: Vec<Pin> = self.records(rows);
             pinned.nameless += found - pins.len();
+            let last = pins.last().map(|pin| pin.tool.to_string());
             pinned.pins.extend(pins);
-            match pinned.pins.last() {
-                Some(last)
-                    if u32::try_from(found) == Ok(PAGE) && last.tool.as_str() > after.as_str() =>
-                {
-                    last.tool.as_str().clone_into(&mut after);
-                }
-                Some(_) | None => return Ok(pinned),
+            match last {
+                Some(last) if u32::try_from(found) == Ok(PAGE) && last > after => after = last,
+                Some(_) | None => return Ok(()),
             }
         }
     }

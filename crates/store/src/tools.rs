@@ -1,7 +1,7 @@
 //! Since when each version of a tool is known.
 
 use portcullis_core::{
-    capability::CapabilityId,
+    capability::{CapabilityId, CapabilityKind},
     clock::Timestamp,
     id::{OrgId, ProviderId},
 };
@@ -23,8 +23,8 @@ pub struct NewToolList<'a> {
 impl Store {
     /// Remembers these versions of tools and gives, in the same order, when each was first seen:
     /// `now` for those that are new, the same moment as ever for the others. `org` is the one
-    /// that the provider is kept for; `None` is a provider that every org shares. All are tools of
-    /// one provider, of which `most` versions are remembered beside these: older ones are forgotten.
+    /// that the provider is kept for; `None` is a provider that every org shares. All are of
+    /// one provider, of which of each kind `most` versions are remembered beside these: older ones are forgotten.
     #[boxed]
     pub async fn tool_seen(
         &self,
@@ -37,8 +37,10 @@ impl Store {
         let mut seen = Vec::with_capacity(versions.len());
         let scope = org.map_or_else(String::new, |org| org.to_string());
         // What follows a colon in ASCII ends the range.
-        let from = format!("{}:", tool.provider());
-        let to = format!("{};", tool.provider());
+        let ranges = CapabilityKind::ALL.map(|kind| {
+            let start = format!("{}{}", kind.prefix(), tool.provider());
+            (format!("{start}:"), format!("{start};"))
+        });
         let here: Vec<String> =
             versions.iter().map(|(tool, version)| format!("{tool} {version}")).collect();
         let here = serde_json::json!(here).to_string();
@@ -61,7 +63,9 @@ impl Store {
                 );
                 seen.push(first);
             }
-            run!(tx, forget => &scope, &from, &to, &here, most);
+            for (from, to) in &ranges {
+                run!(tx, forget.clone() => &scope, from, to, &here, most);
+            }
         });
         Ok(seen)
     }

@@ -71,6 +71,11 @@ impl CallAnswer {
     }
 }
 
+/// Returns true for a type of block that MCP has for messages.
+fn is_block(kind: &str) -> bool {
+    matches!(kind, "text" | "image" | "audio" | "resource" | "resource_link")
+}
+
 /// The messages of a prompt with its description: each of a person or of a model, with one block of content.
 fn prompt_of(reply: &Reply) -> Option<CallResult> {
     let root = reply.result.root();
@@ -80,7 +85,8 @@ fn prompt_of(reply: &Reply) -> Option<CallResult> {
         matches!(role, Some("user" | "assistant"))
             && message
                 .get(CONTENT)
-                .is_some_and(|block| block.get("type").and_then(Node::text).is_some())
+                .and_then(|block| block.get("type")?.text())
+                .is_some_and(is_block)
     };
     if !messages.items()?.all(is_message) {
         return None;
@@ -264,6 +270,7 @@ mod tests {
             json!({"messages": {}}),
             json!({"messages": [message("system")]}),
             json!({"messages": [{"role": "user", "content": "x"}]}),
+            json!({"messages": [{"role": "user", "content": {"type": "tool_result", "content": []}}]}),
             json!({"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}]}),
             json!({"content": [{"type": "text", "text": "x"}]}),
         ] {

@@ -104,6 +104,11 @@ impl CallError {
         Self::upstream(UpstreamReason::JsonrpcError, Executed::No)
     }
 
+    /// Returns true for an error in the words of JSON-RPC.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.kind == CallErrorKind::Upstream(UpstreamReason::JsonrpcError)
+    }
+
     /// The caller gave the call up.
     pub(crate) const fn cancelled(executed: Executed) -> Self {
         Self::upstream(UpstreamReason::Cancelled, executed)

@@ -179,16 +179,22 @@ impl Server {
     }
 
     /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1000 definitions,
-    /// 2 MiB. What is unusable is skipped and named. A server that knows a kind not has none of it, if others
-    /// are exposed as well.
+    /// 2 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
+    /// are exposed as well, and so has one that answers the second list with an error.
     pub async fn list(&self) -> Result<DefinitionList, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
         let mut all = DefinitionList::default();
         let mut peer = None;
         for kind in &self.0.kinds {
-            let listed = self.list_kind(*kind, peer, deadline).await?;
-            peer = listed.1.or(peer);
-            all.add(listed.0);
+            match self.list_kind(*kind, peer, deadline).await {
+                Ok((listed, its)) => {
+                    peer = its.or(peer);
+                    all.add(listed);
+                }
+                // A server that fails here keeps its tools, and has none of the other kind.
+                Err(error) if peer.is_some() && error.is_refusal() => all.add_unlisted(*kind),
+                Err(error) => return Err(error),
+            }
         }
         all.peer = peer.unwrap_or_default();
         Ok(all)

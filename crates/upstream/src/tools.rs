@@ -62,6 +62,8 @@ pub enum SkipReason {
     HiddenCharacters,
     /// An `x-mcp-header` of it is against the specification.
     HeaderAnnotation,
+    /// The server answers the request for the list with an error.
+    Unlisted,
 }
 
 impl fmt::Display for SkipReason {
@@ -79,6 +81,7 @@ impl fmt::Display for SkipReason {
             }
             Self::HiddenCharacters => "a name in its schema has characters that cannot be seen",
             Self::HeaderAnnotation => "an `x-mcp-header` in its schema is not allowed",
+            Self::Unlisted => "the server answers the request for the list with an error",
         })
     }
 }
@@ -110,6 +113,11 @@ impl DefinitionList {
         self.skipped.extend(other.skipped);
         self.truncated |= other.truncated;
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
+    }
+
+    /// Adds that a kind cannot be listed.
+    pub(crate) fn add_unlisted(&mut self, kind: CapabilityKind) {
+        self.skipped.push(Skipped { kind, name: String::new(), why: SkipReason::Unlisted });
     }
 }
 

@@ -14,7 +14,7 @@ struct Crate {
     tests_use: &'static [&'static str],
 }
 
-const CRATES: [Crate; 12] = [
+const CRATES: [Crate; 13] = [
     Crate { folder: "crates/json", uses: &[], tests_use: &[] },
     Crate { folder: "crates/dlp", uses: &["json"], tests_use: &[] },
     Crate { folder: "crates/core", uses: &["json", "dlp"], tests_use: &[] },
@@ -34,6 +34,7 @@ const CRATES: [Crate; 12] = [
     },
     Crate { folder: "crates/testkit", uses: &["core"], tests_use: &[] },
     Crate { folder: "crates/bench", uses: &["core", "lanes", "store"], tests_use: &[] },
+    Crate { folder: "fuzz", uses: &["json"], tests_use: &[] },
     Crate { folder: "xtask", uses: &[], tests_use: &[] },
 ];
 

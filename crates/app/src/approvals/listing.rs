@@ -5,6 +5,7 @@ use portcullis_core::{
         Approval, ApprovalTerms, AskingPolicy, BoundTool, Decider, Decision, DecisionError,
         FoundInput, Requester, Status,
     },
+    capability::CapabilityId,
     clock::Timestamp,
     id::{ApprovalId, OrgId, PrincipalId, ProviderId},
     principal::{Role, Scope},
@@ -146,9 +147,10 @@ impl Looking {
                 | DecisionError::Twice,
             ) => false,
         };
-        let tool = &approval.tool.id;
-        let provider = tool.split_once(':').map_or(tool.as_str(), |(provider, _)| provider);
-        self.provider.as_deref().is_none_or(|only| only == provider)
+        let is_of = |only: &str| {
+            approval.tool.id.parse::<CapabilityId>().is_ok_and(|tool| tool.provider() == only)
+        };
+        self.provider.as_deref().is_none_or(is_of)
             && (self.all
                 || approval.requester.includes(self.id)
                 || decides(approval.may_be_decided_by(&self.decider)))

@@ -2,7 +2,6 @@
 
 use portcullis_core::{
     audit::{DlpResult, Governance, OutcomeStatus, RecordedDecision},
-    capability::CapabilityId,
     id::EventId,
     json::{Bounds, Document},
     refusal::{Executed, Refusal},
@@ -10,8 +9,6 @@ use portcullis_core::{
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::{Map, Value, value::RawValue};
 use utoipa::ToSchema;
-
-use crate::catalogue::unknown;
 
 /// The `governance` member of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -77,17 +74,6 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// The same as if there were no such thing, for a caller who cannot know of it. Refusals that say nothing of
-    /// it stay.
-    pub(super) fn hiding(self: Box<Self>, hidden: Option<&CapabilityId>) -> Box<Self> {
-        match hidden {
-            Some(id) if self.refusal.http_status() < 500 && self.refusal.http_status() != 429 => {
-                Box::new(Self { refusal: unknown(id), governance: None, ..*self })
-            }
-            Some(_) | None => self,
-        }
-    }
-
     /// Before it was an invocation: there is no event of it.
     pub(crate) fn uncounted(refusal: Refusal) -> Box<Self> {
         let executed = Executed::No;

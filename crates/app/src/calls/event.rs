@@ -9,7 +9,6 @@ use portcullis_core::{
         OutcomeStatus, Request, Target, UsedApproval,
     },
     call::{DecisionInputs, Denial, Ruling},
-    capability::CapabilityId,
     id::{EventId, OrgId},
     json::{Document, Node},
     refusal::{Executed, Refusal},
@@ -41,8 +40,6 @@ pub(crate) struct CallEvent {
     input_off: bool,
     /// The task whose call it is, with the key that stands for it.
     pub(super) task: Option<(Claim, TaskTerms)>,
-    /// The prompt that the caller is told nothing of.
-    pub(super) hides: Option<CapabilityId>,
 }
 
 /// Outcome in the event should the node die between intent and outcome.
@@ -138,7 +135,6 @@ impl CallEvent {
             detached: ctx.detached(&calls.screening),
             input_off: false,
             task: None,
-            hides: None,
         })
     }
 

@@ -7,7 +7,7 @@
 
 use portcullis_core::{
     audit::{Event, EventType, Outcome, OutcomeStatus},
-    capability::ProviderSlug,
+    capability::{CapabilityId, ProviderSlug},
     id::{EventId, OrgId, RequestId},
     json::Document,
     refusal::{Executed, Refusal},
@@ -135,7 +135,8 @@ impl Calls {
             return None;
         }
         let target = event.texts.of(TextColumn::Target)?;
-        let provider = target.split_once(':')?.0.parse::<ProviderSlug>().ok()?;
+        let target = target.parse::<CapabilityId>().ok()?;
+        let provider = target.provider().parse::<ProviderSlug>().ok()?;
         let declared = self.catalogue.providers.get(provider.as_str());
         let patience = declared.map(|declared| declared.server().call_timeout());
         let timeout_ms = patience.map_or(0, |time| u64::try_from(time.as_millis()).unwrap_or(0));

@@ -83,11 +83,7 @@ impl Calls {
         let mut event = CallEvent::open(&self, &ctx);
         let dispatch = match self.clear(&ctx, request(), &mut event, &mut admission).await {
             Ok(dispatch) => dispatch,
-            Err(rejection) => {
-                let hidden = event.hides.take();
-                let rejected = Box::pin(self.reject(&ctx, event, rejection)).await;
-                return rejected.map_err(|stopped| stopped.hiding(hidden.as_ref()));
-            }
+            Err(rejection) => return Box::pin(self.reject(&ctx, event, rejection)).await,
         };
         let claim = dispatch.claim.as_ref();
         let uses = approve::uses(&dispatch.approvals);
@@ -125,7 +121,7 @@ impl Calls {
     ) -> Result<Dispatch, Rejection> {
         let parsed = self.parse(ctx, invocation, event);
         let parsed = self.admit_call(ctx, parsed).await?;
-        let ParsedCall { mut visible, view, claim, input, bytes, conversation, .. } = parsed;
+        let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
         if let Some(refreshed) = self.refresh_tool(ctx, &visible, admission).await? {
             event.set_target(refreshed.target());
             visible = refreshed;

@@ -21,7 +21,7 @@ use crate::{
         admission::{Admission, HaltedCall},
         claim::Claim,
     },
-    catalogue::Visible,
+    catalogue::{Visible, unknown},
     policies::{limits::uncounted, notices::Verdict},
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
@@ -35,8 +35,6 @@ pub(super) struct ParsedCall {
     pub(super) input: Document,
     pub(super) bytes: u64,
     pub(super) conversation: Conversation,
-    /// Its caller cannot know of the prompt that it uses.
-    pub(super) is_hidden: bool,
 }
 
 impl Calls {
@@ -66,9 +64,13 @@ impl Calls {
         let visible = self.catalogue.visible(&ctx.session.connections, &invocation.tool?)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
-        let is_hidden = visible.tool.id.kind() != CapabilityKind::Tool
-            && self.tools.is_hidden(ctx, &visible.tool);
-        event.hides = is_hidden.then(|| visible.tool.id.clone());
+        // Neither an answer nor its time nor limits tell a prompt that is denied in any case from one that there is
+        // not; in the log its version does.
+        if visible.tool.id.kind() != CapabilityKind::Tool
+            && self.tools.is_hidden(ctx, &visible.tool)
+        {
+            return Err(unknown(&visible.tool.id));
+        }
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {
             let id = &visible.tool.id;
@@ -76,7 +78,7 @@ impl Calls {
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(ParsedCall { visible, view, claim, input, bytes, conversation, is_hidden })
+        Ok(ParsedCall { visible, view, claim, input, bytes, conversation })
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
@@ -104,9 +106,7 @@ impl Calls {
             Ok(None) | Err(_) => Ok(KeyMeaning::Free),
         };
         let cost = match (&parsed, &known) {
-            // Neither a caller nor its limits tell what is hidden from what there is not.
-            (Ok(ParsedCall { is_hidden: true, .. }) | Err(_), _)
-            | (_, Err(_) | Ok(KeyMeaning::Answered(_))) => Cost::Request,
+            (Err(_), _) | (_, Err(_) | Ok(KeyMeaning::Answered(_))) => Cost::Request,
             (Ok(_), Ok(KeyMeaning::Free | KeyMeaning::UnderWay(_) | KeyMeaning::Reused(_))) => {
                 Cost::Call
             }

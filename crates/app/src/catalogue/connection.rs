@@ -118,7 +118,9 @@ impl Connection {
 
     /// All that it lists of a kind.
     pub(crate) fn listed(&self, kind: CapabilityKind) -> Vec<Arc<Capability>> {
-        let of_kind = |it: &&Arc<Capability>| it.id.kind() == kind;
+        // What was kept of a list may be of a kind that is exposed no more.
+        let exposed = self.server().kinds().contains(&kind);
+        let of_kind = |it: &&Arc<Capability>| exposed && it.id.kind() == kind;
         match &self.way {
             Route::Declared => {
                 self.provider.state().tools.iter().flatten().filter(of_kind).cloned().collect()

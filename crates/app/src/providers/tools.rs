@@ -28,7 +28,7 @@ use self::{offered::Offers, pins::quarantined::Pins};
 use crate::{
     audit::Audit,
     base::Base,
-    catalogue::{Capabilities, Visible, freshness::Unlisted, provider::Provider},
+    catalogue::{Capabilities, Visible, freshness::Unlisted, provider::Provider, unknown},
     policies::Policies,
     request::{Ctx, screening::Screening},
 };
@@ -178,6 +178,13 @@ impl Tools {
         }
         found.sort_by(|a, b| a.tool.id.as_str().cmp(b.tool.id.as_str()));
         found
+    }
+
+    /// One tool or prompt, if the caller may see it; a prompt that is denied in any case is not seen.
+    pub fn seen(&self, ctx: &Ctx, id: &CapabilityId) -> Result<ToolView, Refusal> {
+        let view = self.tool(ctx, id)?;
+        let is_hidden = id.kind() != CapabilityKind::Tool && view.access == Access::Deny;
+        if is_hidden { Err(unknown(id)) } else { Ok(view) }
     }
 
     /// One tool, if the caller may see it.

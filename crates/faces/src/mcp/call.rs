@@ -211,7 +211,10 @@ async fn resolve_call(
         }
     }
     let found = gateway.app.tools.named_tool(ctx, face.provider(), of, &name).await?;
-    let (tool, kind) = match found.as_ref().and_then(|it| it.get()) {
+    let seen = |it: &&Offered| {
+        of == CapabilityKind::Tool || gateway.app.tools.seen(ctx, &it.tool.id).is_ok()
+    };
+    let (tool, kind) = match found.as_ref().and_then(|it| it.get()).filter(seen) {
         Some(found) => {
             mirrored(found, input.root(), era, headers)?;
             (found.tool.id.short().to_owned(), Name::Id)
@@ -251,7 +254,7 @@ fn unlisted(
         CapabilityKind::Tool => tool_named(&id),
         CapabilityKind::Prompt => prompt_named(&id),
     };
-    let tool = named.and_then(|id| gateway.app.tools.tool(ctx, &id));
+    let tool = named.and_then(|id| gateway.app.tools.seen(ctx, &id));
     if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
 }
 

@@ -7,9 +7,7 @@ use axum::{
     extract::{Request, State},
 };
 use portcullis_app::{ToolQuery, ToolStatus, ToolView};
-use portcullis_core::{
-    capability::CapabilityKind, clock::Timestamp, policy::Access, refusal::Refusal,
-};
+use portcullis_core::{capability::CapabilityKind, clock::Timestamp, policy::Access};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -66,15 +64,7 @@ pub(crate) async fn get(
     NoQuery(ctx, gateway): NoQuery,
     PromptPath(id): PromptPath,
 ) -> HandlerResult {
-    let found = id.and_then(|id| {
-        let view = gateway.app.tools.tool(&ctx, &id)?;
-        // What policies deny whatever the arguments is as if it were not there.
-        if view.access == Access::Deny {
-            return Err(Refusal::not_found("prompt", id.short()));
-        }
-        Ok(view)
-    });
-    match found {
+    match id.and_then(|id| gateway.app.tools.seen(&ctx, &id)) {
         Ok(view) => Ok(Outcome::data(&Prompt::of(&view))),
         Err(refusal) => Err(nearest::told(&gateway, &ctx, &NamedBy::Id, refusal.into()).await),
     }

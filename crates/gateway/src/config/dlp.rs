@@ -11,6 +11,7 @@ use std::{
 
 use portcullis_app::{self as app, WhenUnavailable};
 use portcullis_core::{
+    capability::CapabilityKind,
     did_you_mean,
     dlp::{
         Actions, Allow, Category, Custom, DetectorSettings, Engine, Floor, Gitleaks, Limits, Mask,
@@ -200,7 +201,8 @@ impl External {
 
 /// Reason that the `tool` of an exception fits no tool of these providers, if that is certain.
 fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
-    let (start, is_pattern) = tool.split_once('*').map_or((tool, false), |(it, _)| (it, true));
+    let short = tool.strip_prefix(CapabilityKind::Prompt.prefix()).unwrap_or(tool);
+    let (start, is_pattern) = short.split_once('*').map_or((tool, false), |(it, _)| (it, true));
     let provider = match start.split_once(':') {
         Some((provider, _)) => provider,
         None if !is_pattern => {

@@ -35,6 +35,17 @@ on_both! {
         assert_eq!(pin.accepted.unwrap().at, NOW);
     }
 
+    async fn pins_of_a_provider_are_those_of_its_tools_and_prompts(db: Database) {
+        let ids = ["sample:b", "prompt:sample:a", "sample-two:a", "prompt:sample-two:a", "prompt:other:a"];
+        let all: Vec<_> = ids.iter().map(|id| definition(id, "v")).collect();
+        db.pin_tools(None, &all, NOW).await.unwrap();
+
+        let pins = db.list_pins(None, "sample").await.unwrap().pins;
+
+        let found: Vec<_> = pins.iter().map(|pin| pin.tool.as_str()).collect();
+        assert_eq!(found, ["sample:b", "prompt:sample:a"]);
+    }
+
     async fn what_waits_is_accepted_only_by_its_own_version(db: Database) {
         db.pin_tools(None, &[definition("sample:list_items", "a")], NOW).await.unwrap();
         db.hold_tools(None, &[definition("sample:list_items", "b")], later(1)).await.unwrap();

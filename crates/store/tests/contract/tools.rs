@@ -25,7 +25,7 @@ on_both! {
     }
 
     async fn versions_that_are_not_listed_any_more_are_forgotten_beyond_a_number(db: Database) {
-        let version = |n: i64| ("sample:list_items".parse::<CapabilityId>().unwrap(), format!("v{n}"));
+        let version = |n: i64| ("prompt:sample:letter".parse::<CapabilityId>().unwrap(), format!("v{n}"));
         let first = version(0);
         let other = ("sample-2:a".parse().unwrap(), "x".to_owned());
         db.tool_seen(None, std::slice::from_ref(&other), MOST, NOW).await.unwrap();

@@ -30,7 +30,7 @@ pub(in crate::policy) fn provider_of(id: &str) -> Option<&str> {
     if let Some(slug) = id.strip_prefix(PROVIDER) {
         return Some(slug);
     }
-    let id = id.strip_prefix("prompt:").unwrap_or(id);
+    let id = id.strip_prefix(CapabilityKind::Prompt.prefix()).unwrap_or(id);
     Some(id.split_once(':')?.0)
 }
 

@@ -107,16 +107,6 @@ fn a_member_that_is_read_but_not_declared_in_a_readable_form_is_refused() {
 }
 
 #[test]
-fn a_tool_named_like_a_hint_gets_no_permit() {
-    let twin = tool("hint:read_only", &json!({}));
-    let text =
-        "@id(\"p\") permit (principal, action in Mcp::Action::\"hint:read_only\", resource);";
-    let set = loaded(text, &[pay(), Arc::clone(&twin)]);
-
-    assert_eq!(said(&ask(&set, &twin, &json!({}))), "deny default-deny");
-}
-
-#[test]
 fn deep_input_is_cut_to_what_is_declared() {
     let mut deep = json!(1);
     for _ in 0..60 {
