@@ -13,6 +13,7 @@ pub(super) mod placeholders;
 pub(super) mod pointers;
 mod records;
 pub(super) mod segment;
+mod sql;
 pub(super) mod table_rows;
 pub(super) mod tables;
 mod yaml;

@@ -1,7 +1,6 @@
 //! Bytes of a text: kinds of characters, words, numbers, layouts and hidden characters. Nothing
 //! here knows detectors or values.
 
-pub(super) mod delimited;
 pub(super) mod digits;
 pub(super) mod groups;
 pub(super) mod hidden;

@@ -160,6 +160,52 @@ fn secrets_beside_names_in_many_shapes_are_found() {
 }
 
 #[test]
+fn values_in_lists_tables_and_files_are_found() {
+    let key = "tR8kLw2ZqXv5NcPd7HbMyJ4gFsT9aEuK";
+    assert_found(&texts(&[
+        ("host=db user=app password=qXwzKtRvbGhs dbname=x", "qXwzKtRvbGhs"),
+        ("connect(user=app, password=7wXqKtRvbGhs)", "7wXqKtRvbGhs"),
+        ("user admin, password tR8kLw2ZqXv5", "tR8kLw2ZqXv5"),
+        ("registry=x\n_auth=Ym90Om4wdC1hLXJlYWwtMG5l\n", "Ym90Om4wdC1hLXJlYWwtMG5l"),
+        (" user | password \n------+----------\n ada  | turmblau \n(1 row)", "turmblau"),
+    ]));
+    assert_found(&[
+        (json!([["Cookie", format!("sessionid={key}")], ["Accept", "*/*"]]), key),
+        (json!({ "cookies": [{ "name": "session_id", "value": key }] }), key),
+        (json!({ "type": "random_password", "values": { "result": "turm-blau-47" } }), "turm-blau"),
+        (
+            json!({ "properties": { "SSN": { "rich_text": [{ "text": { "content": "536228726" } }] } } }),
+            "536228726",
+        ),
+        (json!({ "ID": "536228726", "ID_Type": "SSN" }), "536228726"),
+        (json!({ "type": "SSN", "number": 536_228_726 }), "536228726"),
+    ]);
+}
+
+/// Forms of a record in which a number and its neighbour have names of their own.
+const RECORDS: [&str; 10] = [
+    "SSN: 536228726\nOrder: 219461783",
+    "SSN 536228726, order 219461783",
+    "Ada (invoice 219461783, SSN 536228726)",
+    "ssn=536228726 order=219461783 ok",
+    "ssn, order\n536228726, 219461783\n",
+    " order | ssn \n-------+-----\n 219461783 | 536228726\n(1 row)",
+    "+-----------+-----------+\n| ssn       | order     |\n+-----------+-----------+\n| 536228726 | 219461783 |\n",
+    "-[ RECORD 1 ]-\nssn   | 536228726\norder | 219461783\n",
+    "INSERT INTO p (ssn, order_no) VALUES (536228726, 219461783);\n",
+    "| Field | Value |\n|---|---|\n| Order | 219461783 |\n| SSN | 536228726 |",
+];
+
+#[test]
+fn what_has_a_name_of_its_own_is_left_beside_a_value() {
+    for record in RECORDS {
+        let masked = masked(&json!(record));
+        let is_right = !masked.contains("536228726") && masked.contains("219461783");
+        assert!(is_right, "{record}: {masked}");
+    }
+}
+
+#[test]
 fn look_alikes_are_left_alone() {
     let wrong: Vec<&str> = [
         "SELECT password FROM users WHERE password_hash IS NOT NULL",

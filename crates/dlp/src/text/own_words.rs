@@ -4,13 +4,13 @@
 use std::ops::Range;
 
 use crate::text::{
-    labels,
+    labels::{self, Names},
     window::Window,
     words::{self, AFTER, BEFORE},
 };
 
-/// Digits of a value, at least. Years have fewer.
-const VALUE_DIGITS: usize = 5;
+/// Digits of a value, at least.
+const VALUE_DIGITS: usize = 3;
 
 /// Words that join values of the same name.
 const JOINTS: [&[u8]; 12] =
@@ -20,6 +20,12 @@ const JOINTS: [&[u8]; 12] =
 const SAY_NOTHING: [&[u8]; 8] =
     [b"no", b"nr", b"num", b"number", b"nummer", b"id", b"is", b"value"];
 
+/// Tags that lay a text out and say nothing about it.
+const LAYOUT: Names<19> = Names::new([
+    "td", "th", "tr", "dd", "dt", "li", "p", "b", "i", "u", "em", "strong", "span", "div", "code",
+    "a", "br", "font", "small",
+]);
+
 /// Returns true if one of the words stands near a range of a text and names what is there.
 pub(crate) fn stand_near<W: AsRef<str>>(
     text: &Window<'_>,
@@ -28,46 +34,135 @@ pub(crate) fn stand_near<W: AsRef<str>>(
 ) -> bool {
     let near = text.between_placeholders(range);
     let start = near.start.max(range.start.saturating_sub(BEFORE));
+    let end = near.end.min(range.end + BEFORE);
     let before = text.get(start..range.start).unwrap_or_default();
-    let after = text.get(range.end..near.end.min(range.end + AFTER)).unwrap_or_default();
-    words::names(own_before(before), named) || words::names(own_after(after), named)
-}
-
-/// The end of what stands before a value, as far as words in it name the value.
-fn own_before(before: &[u8]) -> &[u8] {
-    let behind = last_value(before).and_then(|end| before.get(end..));
-    let before = behind.filter(|gap| holds_words(gap)).unwrap_or(before);
-    own_label(before).unwrap_or(before)
-}
-
-/// The beginning of what stands behind a value, without what belongs to the next one.
-fn own_after(after: &[u8]) -> &[u8] {
-    let mut done = 0;
-    loop {
-        let rest = after.get(done..).unwrap_or_default();
-        let length = rest.iter().position(|byte| is_separator(*byte)).unwrap_or(rest.len());
-        let part = rest.get(..length).unwrap_or_default();
-        let is_of_next =
-            part.iter().any(|byte| matches!(byte, b':' | b'=') || byte.is_ascii_digit());
-        if done > 0 && is_of_next {
-            return after.get(..done).unwrap_or_default();
-        }
-        done += length + 1;
-        if done >= after.len() {
-            return after;
+    let after = text.get(range.end..end).unwrap_or_default();
+    let is_value_next = end == near.end && end < text.len();
+    match line_above(before, after).or_else(|| tag(before)).or_else(|| of_pair(before)) {
+        Some(label) => words::names(label, named),
+        None => {
+            words::names(own_before(before), named)
+                || words::names(own_after(after, is_value_next), named)
         }
     }
 }
 
-/// End of the last value in a text: digits enough, in groups.
+/// The end of what stands before a value, as far as words in it name the value: its own label, or the words behind the
+/// value before.
+fn own_before(before: &[u8]) -> &[u8] {
+    let behind = last_value(before).and_then(|end| before.get(end..));
+    let before = behind.filter(|gap| holds_words(gap)).map_or(before, last_clause);
+    own_label(before).unwrap_or(before)
+}
+
+/// The beginning of what stands behind a value, without what belongs to the next one.
+fn own_after(after: &[u8], is_value_next: bool) -> &[u8] {
+    let mut done = 0;
+    while done < after.len().min(AFTER) {
+        let rest = after.get(done..).unwrap_or_default();
+        let part = rest.get(..clause(rest)).unwrap_or_default();
+        let is_given = |byte: &u8| matches!(byte, b':' | b'=') || byte.is_ascii_digit();
+        let is_of_next = is_value_next && part.len() == rest.len()
+            || last_value(part).is_some()
+            || done > 0 && part.iter().any(is_given);
+        if is_of_next {
+            break;
+        }
+        done += part.len() + 1;
+    }
+    after.get(..done.min(AFTER).min(after.len())).unwrap_or_default()
+}
+
+/// Length of the first clause of a text.
+fn clause(text: &[u8]) -> usize {
+    let ends = |at: &usize| match text.get(*at..) {
+        Some([b'.', b' ', ..] | [b')', ..]) => true,
+        Some([first, ..]) => is_separator(*first),
+        Some([]) | None => false,
+    };
+    (0..text.len()).find(ends).unwrap_or(text.len())
+}
+
+/// The last clause of a text that holds words.
+fn last_clause(text: &[u8]) -> &[u8] {
+    let mut last = text;
+    let mut rest = text;
+    while let Some(next) = rest.get(clause(rest) + 1..) {
+        rest = next;
+        if holds_words(rest) {
+            last = rest;
+        }
+    }
+    last
+}
+
+/// The line above a value that is all of its own, if it is a label.
+fn line_above<'t>(before: &'t [u8], after: &[u8]) -> Option<&'t [u8]> {
+    const WORDS: usize = 5;
+    let is_line_end = matches!(after, [] | [b'\n', ..] | [b'\r', b'\n', ..]);
+    let is_space = |byte: &&u8| matches!(byte, b' ' | b'\t');
+    let indent = before.iter().rev().take_while(is_space).count();
+    let above = before.get(..before.len() - indent)?.strip_suffix(b"\n").filter(|_| is_line_end)?;
+    let label = above.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
+    let name = label.trim_ascii().strip_suffix(b":").unwrap_or(label).trim_ascii();
+    let is_label = name.split(|byte| *byte == b' ').count() <= WORDS
+        && !name.iter().any(u8::is_ascii_digit)
+        && says_something(name);
+    is_label.then_some(label)
+}
+
+/// What names a value right behind a tag: the tag, or the text before tags of layout.
+fn tag(before: &[u8]) -> Option<&[u8]> {
+    let mut rest = before.trim_ascii_end();
+    loop {
+        let inside = rest.strip_suffix(b">")?;
+        let open = inside.iter().rposition(|byte| *byte == b'<')?;
+        let written = inside.get(open + 1..)?;
+        let name = written.split(|byte| matches!(byte, b' ' | b'/')).next()?;
+        if written == b"/tr" {
+            return None;
+        }
+        let is_layout = written.starts_with(b"/") || LAYOUT.hold(name);
+        if !is_layout && (written.len() > name.len() || says_something(name)) {
+            return before.get(open..);
+        }
+        rest = inside.get(..open)?.trim_ascii_end();
+        if !rest.ends_with(b">") {
+            let start = rest.iter().rposition(|byte| *byte == b'>').map_or(0, |at| at + 1);
+            let label = rest.get(start..).filter(|label| holds_words(label))?;
+            return before.get(start..).filter(|_| last_value(label).is_none());
+        }
+    }
+}
+
+/// The name in `name=value` and `name="value"`.
+fn of_pair(before: &[u8]) -> Option<&[u8]> {
+    let given = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
+    let ahead = given.strip_suffix(b"=")?;
+    let is_part = |byte: &&u8| {
+        byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'_' | b'-' | b'.')
+    };
+    let length = ahead.iter().rev().take_while(is_part).count();
+    ahead.get(ahead.len() - length..).filter(|name| says_something(name))
+}
+
+/// Returns true if a text may be a label and says more than that a value follows.
+fn says_something(name: &[u8]) -> bool {
+    let is_mute = SAY_NOTHING.iter().any(|word| name.eq_ignore_ascii_case(word));
+    labels::may_label(name) && !labels::is_value(name) && !is_mute
+}
+
+/// End of the last value in a text: digits enough, in groups, and no year.
 fn last_value(text: &[u8]) -> Option<usize> {
     let is_part = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b' ' | b'-' | b'.' | b'/');
     let mut end = text.iter().rposition(u8::is_ascii_digit)? + 1;
     loop {
         let head = text.get(..end)?;
         let length = head.iter().rev().take_while(|byte| is_part(byte)).count();
-        let run = head.get(end - length..)?;
-        if run.iter().filter(|byte| byte.is_ascii_digit()).count() >= VALUE_DIGITS {
+        let run = head.get(end - length..)?.trim_ascii();
+        let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let is_year = run.len() == 4 && (run.starts_with(b"19") || run.starts_with(b"20"));
+        if digits >= VALUE_DIGITS && !is_year {
             return Some(end);
         }
         end = head.get(..end - length)?.iter().rposition(u8::is_ascii_digit)? + 1;
@@ -98,12 +193,9 @@ fn own_label(before: &[u8]) -> Option<&[u8]> {
     let start = label.iter().position(|byte| !is_frame(byte))?;
     let (sign, name) = label.get(start..=end)?.split_last()?;
     let name = name.trim_ascii_end();
-    let name = name.strip_suffix(b"\"").unwrap_or(name);
-    let says_nothing = labels::is_value(name)
-        || SAY_NOTHING.iter().any(|word| name.trim_ascii().eq_ignore_ascii_case(word));
+    let name = name.strip_suffix(b"\"").unwrap_or(name).trim_ascii();
     let is_pair = before.get(at) != Some(&b',') || above.iter().any(|it| matches!(it, b':' | b'='));
-    let is_label = matches!(sign, b':' | b'=') && labels::may_label(name) && !says_nothing;
-    (is_label && is_pair).then_some(label)
+    (matches!(sign, b':' | b'=') && says_something(name) && is_pair).then_some(label)
 }
 
 fn is_separator(byte: u8) -> bool {
@@ -137,7 +229,9 @@ mod tests {
             "ssn 9", "SSN: 536-22-8726, 9", "ssn 536-22-8726 and 9", "SSN: 536-22-8726\nSSN: 9",
             "SSN of Ada (since 2024): 9", "SSN: 536-22-8726 (Ada), 9", "ssn\nnumber: 9",
             "my ssn, as you asked: 9", "9 (ssn)", "9, ssn of Ada", "9 is the ssn, not 4",
-            "SSN [*]: 9", "9 [*] ssn", "[~] ssn 9 [~]",
+            "SSN [*]: 9", "9 [*] ssn", "[~] ssn 9 [~]", "my SSN\n9", "<ssn>9</ssn>",
+            "<th>SSN</th> <td>9", "<ssn><value>9", "my ssn is <b>9</b>", "order=1234 ssn=9 x",
+            "9 (ssn) order 1234", "ssn='9'", "ssn 9 order 1234",
         ] {
             assert!(is_named(text), "{text:?}");
         }
@@ -157,6 +251,16 @@ mod tests {
             "9\nSSN: 536-22-8726",
             "9, ssn 536-22-8726",
             "9 [~] ssn",
+            "SSN\n536228726\nOrder\n9\n",
+            "Order\n9\nSSN\n536228726",
+            "<ssn>536228726</ssn><order>9</order>",
+            "<th>SSN</th><td>none</td><th>Order</th><td>9",
+            "ssn=none order=9",
+            "<x ssn=\"none\" order=\"9\"/>",
+            "for order 9 we need the SSN 536-22-8726",
+            "SSN 536228726. The order is 9",
+            "order 9, ssn [~]",
+            "cvv ssn 123, order 9",
         ] {
             assert!(!is_named(text), "{text:?}");
         }

@@ -23,7 +23,7 @@ pub(crate) fn gstin(candidate: &Candidate<'_>) -> Option<i32> {
     // The last but one is `Z`, or tells who deducts or collects taxes.
     let is_state = matches!(state, 1..=38 | 97)
         && matches!(candidate.matched().get(13), Some(b'Z' | b'C' | b'D'));
-    is_state.then_some(if check == value(*last) { 12 } else { -4 })
+    (is_state && check == value(*last)).then_some(12)
 }
 
 /// The letters after the digits depend on the first one, and so does where counting begins.
@@ -52,6 +52,20 @@ pub(crate) fn uen(candidate: &Candidate<'_>) -> Option<i32> {
     let sum = weighted(&digits, &[10, 8, 6, 4, 9, 7, 5, 3, 1]);
     let letter = check_character(sum, b"ZKCMDNERGWH");
     (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last().copied()).then_some(6)
+}
+
+/// Each digit and its place from the right make a remainder by nine; the last digit makes their sum a multiple of ten.
+pub(crate) fn vkn(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let (last, rest) = digits.split_last()?;
+    let parts = rest.iter().rev().zip(1_u32..).map(|(digit, place)| {
+        let shifted = (u32::from(*digit) + place) % 10;
+        match (shifted << place) % 9 {
+            0 if shifted > 0 => 9,
+            part => part,
+        }
+    });
+    (rest.len() == 9 && (parts.sum::<u32>() + u32::from(*last)).is_multiple_of(10)).then_some(4)
 }
 
 /// Region, date of birth, serial, and a remainder by eleven in which `X` is ten.
