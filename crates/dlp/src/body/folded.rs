@@ -80,7 +80,8 @@ impl Piece {
     /// Bytes that it takes, at most.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Piece::Prose(_, text) | Piece::Records(_, _, text) => text.len(),
+            Piece::Prose(_, text) => text.len(),
+            Piece::Records(_, records, _) => records.cut().iter().map(Range::len).sum(),
             Piece::Json(_, document) => document.root().raw().len(),
             Piece::Outline(Outline { leaves, .. }) => leaves.iter().map(Range::len).sum(),
         }

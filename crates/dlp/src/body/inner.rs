@@ -40,14 +40,25 @@ impl Body {
         if self.text.len() + self.inner.waiting + text.len() > limits.max_bytes {
             return Err(Unscannable::TooLarge { limit: limits.max_bytes });
         }
-        let pieces = pieces(text, limits.max_depth);
-        let entries = pieces.iter().map(Piece::entries).sum();
-        let bytes = pieces.iter().map(Piece::bytes).sum();
-        let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes
-            && self.text.len() + self.inner.waiting + bytes <= limits.max_bytes;
-        if pieces.is_empty() || !has_room {
+        let room = limits.max_nodes.saturating_sub(self.nodes.len() + self.inner.entries);
+        let count = |pieces: &[Piece]| pieces.iter().map(Piece::entries).sum::<usize>();
+        let mut pieces = pieces(text, limits.max_depth);
+        if count(&pieces) > room
+            || self.text.len() + self.inner.waiting + size(&pieces) > limits.max_bytes
+        {
+            // JSON beyond the limits is prose; tables are not.
+            pieces = Vec::new();
+            push_prose(text, 0..text.len(), &mut pieces);
+            let has_records = pieces.iter().any(|piece| matches!(piece, Piece::Records(..)));
+            if has_records && count(&pieces) > room {
+                return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
+            }
+            pieces = if has_records { pieces } else { Vec::new() };
+        }
+        if pieces.is_empty() {
             return Ok(text);
         }
+        let (entries, bytes) = (count(&pieces), size(&pieces));
         self.inner.entries += entries;
         self.inner.waiting += bytes;
         self.inner.folded.push_back(Folded {
@@ -127,21 +138,31 @@ impl Body {
     ) -> Result<(), Unscannable> {
         let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
         let place: fn(usize) -> InnerPlace =
-            if records.is_prose { InnerPlace::Again } else { InnerPlace::Slice };
+            if records.is_read_again { InnerPlace::Again } else { InnerPlace::Slice };
         let origin =
             |range: &Range<usize>| InnerOrigin { source, place: place(start + range.start) };
         let mut nodes = Vec::with_capacity(records.names.len());
         for name in &records.names {
             let step = PathStep::Member { key: small(self.segments.len()) };
             let child = self.node(node, step, limits)?;
-            self.lay_slice(origin(name), part(name), child, SegmentKind::Key, limits)?;
+            // No more than the text has, which fits.
+            self.append(part(name).as_bytes(), child, SegmentKind::Key);
+            self.inner.origins.push(origin(name));
             nodes.push(child);
         }
         for (name, value) in &records.values {
             let child = nodes.get(*name).copied().unwrap_or(node);
-            self.lay_slice(origin(value), part(value), child, SegmentKind::Text, limits)?;
+            self.append(part(value).as_bytes(), child, SegmentKind::Text);
+            self.inner.origins.push(origin(value));
         }
         Ok(())
+    }
+
+    /// A place below a name, which is the next segment, in a text that was read from another one.
+    pub(crate) fn named_view(&mut self, node: u32, limits: &Limits) -> Result<u32, Unscannable> {
+        let key = small(self.segments.len());
+        self.tables.add_name(key);
+        self.node(node, PathStep::Member { key }, limits)
     }
 
     fn lay_inside(
@@ -195,6 +216,11 @@ impl Body {
     }
 }
 
+/// Bytes of pieces, but for what is read again.
+fn size(pieces: &[Piece]) -> usize {
+    pieces.iter().map(Piece::bytes).sum()
+}
+
 /// A text cut into JSON, records or YAML and the prose around; nothing where it is prose throughout. JSON and
 /// YAML are nested no deeper.
 fn pieces(text: &str, depth: usize) -> Vec<Piece> {
@@ -214,7 +240,7 @@ fn pieces(text: &str, depth: usize) -> Vec<Piece> {
         let read: &[Range<usize>] = if outline.is_flat { &[] } else { &outline.leaves };
         push_around(text, 0, read, &mut pieces);
         pieces.push(Piece::Outline(outline));
-    } else if let Some(records) = records::in_lines(text) {
+    } else if let Some(records) = records::in_lines(text.as_bytes()) {
         push_records(text, 0, records, &mut pieces);
     }
     pieces
@@ -223,7 +249,7 @@ fn pieces(text: &str, depth: usize) -> Vec<Piece> {
 /// Adds a part of a text that is no JSON: the tables and lists in it, and the prose around them.
 fn push_prose(text: &str, range: Range<usize>, pieces: &mut Vec<Piece>) {
     let part = text.get(range.clone()).unwrap_or_default();
-    match records::in_lines(part) {
+    match records::in_lines(part.as_bytes()) {
         Some(records) => push_records(part, range.start, records, pieces),
         None => push_around(part, range.start, &[], pieces),
     }
@@ -231,8 +257,7 @@ fn push_prose(text: &str, range: Range<usize>, pieces: &mut Vec<Piece>) {
 
 /// Adds the names and values of a text that begins at an offset, and the prose between them.
 fn push_records(text: &str, start: usize, records: Records, pieces: &mut Vec<Piece>) {
-    let read = if records.is_prose { Vec::new() } else { records.ranges() };
-    push_around(text, start, &read, pieces);
+    push_around(text, start, records.cut(), pieces);
     pieces.push(Piece::Records(start, records, text.into()));
 }
 
@@ -249,6 +274,6 @@ fn push_around(text: &str, start: usize, read: &[Range<usize>], pieces: &mut Vec
         if between.bytes().any(says_something) {
             pieces.push(Piece::Prose(start + done, between.into()));
         }
-        done = range.end;
+        done = done.max(range.end);
     }
 }

@@ -13,8 +13,10 @@ use crate::text::{
 const VALUE_DIGITS: usize = 3;
 
 /// Words that join values of the same name.
-const JOINTS: [&[u8]; 12] =
-    [b"and", b"or", b"und", b"oder", b"et", b"ou", b"y", b"o", b"e", b"en", b"of", b"sowie"];
+const JOINTS: [&[u8]; 19] = [
+    b"and", b"or", b"und", b"oder", b"et", b"ou", b"y", b"o", b"e", b"en", b"of", b"sowie", b"is",
+    b"was", b"are", b"ist", b"war", b"est", b"es",
+];
 
 /// Words that say nothing about the number behind them.
 const SAY_NOTHING: [&[u8]; 8] =
@@ -89,7 +91,11 @@ fn last_clause(text: &[u8]) -> &[u8] {
     let mut rest = text;
     while let Some(next) = rest.get(clause(rest) + 1..) {
         rest = next;
-        if holds_words(rest) {
+        let is_frame = |byte: &u8| !byte.is_ascii_alphanumeric() && byte.is_ascii();
+        let start = rest.iter().position(|byte| !is_frame(byte)).unwrap_or(rest.len());
+        let end = rest.iter().rposition(|byte| !is_frame(byte)).map_or(start, |last| last + 1);
+        // `Value: ` says nothing about what stands behind it.
+        if holds_words(rest) && !is_mute(rest.get(start..end).unwrap_or_default()) {
             last = rest;
         }
     }
@@ -143,13 +149,21 @@ fn of_pair(before: &[u8]) -> Option<&[u8]> {
         byte.is_ascii_alphanumeric() || !byte.is_ascii() || matches!(byte, b'_' | b'-' | b'.')
     };
     let length = ahead.iter().rev().take_while(is_part).count();
-    ahead.get(ahead.len() - length..).filter(|name| says_something(name))
+    let line = ahead.rsplit(|byte| is_separator(*byte)).next().unwrap_or_default();
+    // A name of several words is the only one of its line.
+    let is_lone = labels::may_label(line) && !line.contains(&b':');
+    let name = ahead.get(ahead.len() - length..).filter(|name| says_something(name))?;
+    Some(if is_lone { line } else { name })
 }
 
 /// Returns true if a text may be a label and says more than that a value follows.
 fn says_something(name: &[u8]) -> bool {
-    let is_mute = SAY_NOTHING.iter().any(|word| name.eq_ignore_ascii_case(word));
-    labels::may_label(name) && !labels::is_value(name) && !is_mute
+    labels::may_label(name) && !is_mute(name)
+}
+
+/// Returns true for words that say no more than that a value follows.
+fn is_mute(name: &[u8]) -> bool {
+    labels::is_value(name) || SAY_NOTHING.iter().any(|word| name.eq_ignore_ascii_case(word))
 }
 
 /// End of the last value in a text: digits enough, in groups, and no year.
@@ -231,7 +245,8 @@ mod tests {
             "my ssn, as you asked: 9", "9 (ssn)", "9, ssn of Ada", "9 is the ssn, not 4",
             "SSN [*]: 9", "9 [*] ssn", "[~] ssn 9 [~]", "my SSN\n9", "<ssn>9</ssn>",
             "<th>SSN</th> <td>9", "<ssn><value>9", "my ssn is <b>9</b>", "order=1234 ssn=9 x",
-            "9 (ssn) order 1234", "ssn='9'", "ssn 9 order 1234",
+            "9 (ssn) order 1234", "ssn='9'", "ssn 9 order 1234", "The SSN of account 7788 is 9",
+            "SSN von Konto 7788 war 9",
         ] {
             assert!(is_named(text), "{text:?}");
         }

@@ -192,7 +192,7 @@ fn assigned(text: &Window<'_>, name: &Range<usize>) -> Option<(Form, Value)> {
         [b':', ..] if is_closed => members::by_key(text, name.start, sign + 1),
         [b'=' | b':', ..] => by_sign(text, name, sign + 1),
         [0xEF, 0xBC, 0x9A, ..] => by_sign(text, name, sign + 3),
-        [b',', ..] if is_closed => members::by_label(text, name, sign),
+        [b',' | b'}', ..] if is_closed => members::by_label(text, name, sign),
         [b'\n', ..] => by_next_line(text, name, sign + 1)
             .or_else(|| members::by_label(text, name, sign).filter(|_| is_closed)),
         [b'<', b'/', ..] => by_cell(text, sign),

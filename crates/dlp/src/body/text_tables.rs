@@ -1,0 +1,401 @@
+//! Tables and lists in texts: lines with the same number of delimiters, the first of which names the columns, and items
+//! below a line with a colon.
+//!
+//! Prose has such lines as well. A table is certain if all its columns have names and its cells do not look like
+//! clauses; of others only numbers and single words are read below their names, and all of it as prose besides.
+
+use std::ops::Range;
+
+use crate::{
+    body::records::{LONGEST, Records, next_line},
+    text::labels,
+};
+
+/// In the order in which they are tried.
+const DELIMITERS: [u8; 4] = *b"\t|;,";
+
+/// Lines that a cell in quotes goes over, at most.
+const LINES: usize = 256;
+
+/// Lines that an item of a list goes on in, at most.
+const CONTINUED: usize = 4;
+
+/// The columns of a table.
+struct Table<'t> {
+    text: &'t [u8],
+    delimiter: u8,
+    /// The sign that lines begin with in a patch.
+    mark: Option<u8>,
+    heads: Vec<Range<usize>>,
+    /// True for columns whose heads say only that a value follows.
+    values: Vec<bool>,
+    /// The column whose cells name those.
+    label: Option<usize>,
+    /// True if its lines begin and end with a bar.
+    is_framed: bool,
+    /// True if a space follows a comma, as in prose.
+    is_spaced: bool,
+    is_certain: bool,
+}
+
+/// The cells of a row, and the lines that it takes.
+struct Row {
+    cells: Vec<Range<usize>>,
+    lines: Range<usize>,
+}
+
+/// Adds the table below a line that names its columns. Gives the offset behind it.
+pub(super) fn table(text: &[u8], line: &Range<usize>, records: &mut Records) -> Option<usize> {
+    let near = text.get(line.start..line.end.min(line.start + LONGEST + 2))?;
+    let is_likely = memchr::memchr3(b'\t', b'|', b',', near).is_some();
+    (is_likely || memchr::memchr(b';', near).is_some()).then_some(())?;
+    let below = next_line(text, line)?;
+    let lines = [text.get(line.clone())?, text.get(below.clone())?];
+    let mut likely = DELIMITERS
+        .into_iter()
+        .filter(|delimiter| near.contains(delimiter) && may_be_alike(lines, *delimiter));
+    let (mut table, mut row) =
+        likely.find_map(|delimiter| Table::beginning(text, line, &below, delimiter))?;
+    let start = row.lines.start;
+    let first = records.names.len();
+    let known = records.values.len();
+    records.names.extend(table.heads.iter().cloned());
+    let end = loop {
+        table.add(&row.cells, first, records);
+        match next_line(text, &row.lines).and_then(|next| table.row(next)) {
+            Some(next) => row = next,
+            None => break row.lines.end + 1,
+        }
+    };
+    if table.is_certain {
+        records.cut_out(start..end.min(text.len()));
+    } else {
+        records.is_read_again = true;
+        let cells = records.values.split_off(known);
+        records.values.extend(cells.into_iter().filter(|(_, cell)| is_telling(table.part(cell))));
+    }
+    Some(end)
+}
+
+/// Returns false for lines that have different numbers of cells, which few bytes tell of most.
+fn may_be_alike(lines: [&[u8]; 2], delimiter: u8) -> bool {
+    let [head, below] = lines.map(|line| memchr::memchr_iter(delimiter, line).count());
+    let may_hide = |line: &[u8]| {
+        line.trim_ascii_end().ends_with(&[delimiter])
+            || memchr::memchr(b'"', line).is_some()
+            || memchr::memmem::find(line, b"--").is_some()
+    };
+    head == below || lines.into_iter().any(may_hide)
+}
+
+impl<'t> Table<'t> {
+    /// The table that begins with a line, and its first row.
+    fn beginning(
+        text: &'t [u8],
+        line: &Range<usize>,
+        below: &Range<usize>,
+        delimiter: u8,
+    ) -> Option<(Self, Row)> {
+        let mark = match text.get(line.start..line.start + 2)? {
+            [sign @ (b'+' | b'-'), next] if *next == b'|' || next.is_ascii_alphabetic() => {
+                Some(*sign)
+            }
+            [b' ', _] if matches!(text.get(below.start), Some(b'+' | b'-')) => Some(b' '),
+            _ => None,
+        };
+        let (heads, values) = (Vec::new(), Vec::new());
+        let mut table = Self {
+            text,
+            delimiter,
+            mark,
+            heads,
+            values,
+            label: None,
+            is_framed: false,
+            is_spaced: false,
+            is_certain: true,
+        };
+        let written = table.bare(line);
+        table.is_spaced = memchr::memmem::find(written, b", ").is_some();
+        table.is_framed = delimiter == b'|' && written.first() == Some(&b'|');
+        let is_framed = table.is_framed || is_rule(table.bare(below));
+        table.heads = table.cells(line, true);
+        while table.heads.last().is_some_and(Range::is_empty) {
+            table.heads.pop();
+        }
+        (table.heads.len() > usize::from(!is_framed)).then_some(())?;
+        let row = table.row(below.clone())?;
+        table.tell_columns(is_framed)?;
+        Some((table, row))
+    }
+
+    /// Tells what the heads of the columns say; `None` if none of them is a name.
+    fn tell_columns(&mut self, is_framed: bool) -> Option<()> {
+        let heads: Vec<&[u8]> = self.heads.iter().map(|head| self.part(head)).collect();
+        let names = heads.iter().filter(|head| may_head(head, self.delimiter)).count();
+        let numbers = heads.iter().filter(|head| is_number(head)).count();
+        let others = heads.len() - names - numbers;
+        let empty = heads.iter().filter(|head| head.is_empty()).count();
+        let says_little =
+            |head: &[u8]| head.is_empty() || is_number(head) || labels::is_value(head);
+        let values = (0..).zip(&heads).map(|(column, head)| column > 0 && says_little(head));
+        let values: Vec<bool> = values.collect();
+        let label = heads.iter().position(|head| labels::rank(head).is_some()).unwrap_or(0);
+        (names > 0).then_some(())?;
+        self.is_certain = others == empty && names > numbers && (is_framed || names > 1);
+        let first = values.iter().position(|is_value| *is_value);
+        self.label = Some(label).filter(|label| first.is_some_and(|first| *label < first));
+        self.values = values;
+        Some(())
+    }
+
+    /// The row that begins with a line. A rule between rows is passed over.
+    fn row(&self, line: Range<usize>) -> Option<Row> {
+        let mut lines = line;
+        if is_rule(self.bare(&lines)) {
+            lines = next_line(self.text, &lines)?;
+        }
+        let fits = |cells: &Vec<Range<usize>>| {
+            let more = cells.get(self.heads.len()..);
+            more.is_some_and(|more| more.iter().all(Range::is_empty))
+        };
+        let read =
+            |lines: &Range<usize>, is_quoted| Some(self.cells(lines, is_quoted)).filter(fits);
+        let quotes = |part: &Range<usize>| memchr::memchr_iter(b'"', self.part(part)).count();
+        let mut count = quotes(&lines);
+        let end = lines.end;
+        let one = read(&lines, true).or_else(|| (count > 0).then(|| read(&lines, false))?);
+        if let Some(cells) = one {
+            return Some(Row { cells, lines });
+        }
+        // A cell in quotes may hold line feeds.
+        for _ in 0..LINES {
+            if count % 2 == 0 {
+                break;
+            }
+            let next = next_line(self.text, &lines)?;
+            count = quotes(&next) + 1;
+            lines.end = next.end;
+        }
+        (lines.end > end).then(|| read(&lines, true))?.map(|cells| Row { cells, lines })
+    }
+
+    /// Adds the cells of a row below the names that begin at a place.
+    fn add(&mut self, cells: &[Range<usize>], first: usize, records: &mut Records) {
+        let label = self.label.filter(|label| {
+            cells.get(*label).is_some_and(|cell| labels::may_label(self.part(cell)))
+        });
+        let mut own = None;
+        for (column, cell) in cells.iter().take(self.heads.len()).enumerate() {
+            if Some(column) == label {
+                own = Some(records.names.len());
+                records.names.push(cell.clone());
+            } else if !cell.is_empty() {
+                let named = own.filter(|_| self.values.get(column) == Some(&true));
+                records.values.push((named.unwrap_or(first + column), cell.clone()));
+            }
+        }
+        let is_lone = || {
+            cells.first().is_some_and(Range::is_empty)
+                && cells.iter().filter(|cell| !cell.is_empty()).count() == 1
+        };
+        let goes_on = |cell: &Range<usize>| {
+            let cell = self.part(cell);
+            self.delimiter == b'|' && cell.ends_with(b"+")
+        };
+        records.is_read_whole |= is_lone() || cells.iter().any(goes_on);
+        self.is_certain &= self.delimiter != b',' || !self.is_spaced || self.are_short(cells);
+    }
+
+    /// Returns true if all cells are numbers or two words at most, which clauses are not.
+    fn are_short(&self, cells: &[Range<usize>]) -> bool {
+        let is_word = |word: &&[u8]| word.iter().any(u8::is_ascii_alphabetic);
+        let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+        cells.iter().all(|cell| {
+            let parts = || self.part(cell).split(|byte| *byte == b' ');
+            let words = parts().filter(is_word).count();
+            words == 0 || words <= 2 && !parts().any(is_number)
+        })
+    }
+
+    fn part(&self, range: &Range<usize>) -> &'t [u8] {
+        self.text.get(range.clone()).unwrap_or_default()
+    }
+
+    /// A line without what a mail or a patch has before it, and without space around it.
+    fn bare(&self, line: &Range<usize>) -> &'t [u8] {
+        let written = match (self.mark, self.part(line)) {
+            (Some(_), [b'+' | b'-' | b' ', rest @ ..]) => rest,
+            (_, written) => written,
+        };
+        let is_reply = |byte: &&u8| matches!(byte, b'>' | b' ');
+        let depth = match written.first() {
+            Some(b'>') => written.iter().take_while(is_reply).count(),
+            Some(_) | None => 0,
+        };
+        let written = written.get(depth..).unwrap_or_default();
+        // A tab at an end stands beside an empty cell.
+        if self.delimiter == b'\t' {
+            return written.strip_suffix(b"\r").unwrap_or(written);
+        }
+        written.trim_ascii()
+    }
+
+    /// The cells of a line. Delimiters in quotes part nothing.
+    fn cells(&self, line: &Range<usize>, is_quoted: bool) -> Vec<Range<usize>> {
+        let bare = self.bare(line);
+        let start = bare.as_ptr().addr() - self.text.as_ptr().addr();
+        let is_framed = self.is_framed && bare.first() == Some(&b'|');
+        let mut from = start + usize::from(is_framed);
+        let is_closed = is_framed && bare.len() > 1 && bare.last() == Some(&b'|');
+        let end = start + bare.len() - usize::from(is_closed);
+        let inside = self.text.get(from..end).unwrap_or_default();
+        let offset = from;
+        let quote = if is_quoted { b'"' } else { self.delimiter };
+        let mut is_inside = false;
+        let ends = memchr::memchr2_iter(quote, self.delimiter, inside).filter(|at| {
+            let is_quote = is_quoted && inside.get(*at) == Some(&b'"');
+            is_inside ^= is_quote;
+            !is_quote && !is_inside
+        });
+        ends.map(|at| offset + at)
+            .chain([end.max(offset)])
+            .map(|end| trimmed(self.text, std::mem::replace(&mut from, end + 1)..end))
+            .collect()
+    }
+}
+
+/// Returns true if a cell may name a column: some words, the first of which begins with a letter.
+pub(super) fn may_head(cell: &[u8], delimiter: u8) -> bool {
+    const WORDS: usize = 8;
+    let is_initial =
+        |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
+    let is_part = |byte: &u8| labels::is_part(*byte) || b"'&%$[]+".contains(byte);
+    let is_prose = |byte: &u8| matches!(byte, b'?' | b':');
+    let count = |sign: u8| memchr::memchr_iter(sign, cell).count();
+    cell.len() <= LONGEST
+        && cell.first().is_some_and(is_initial)
+        && cell.iter().all(is_part)
+        && cell.split(|byte| *byte == b' ').count() <= WORDS
+        && count(b'(') == count(b')')
+        && (matches!(delimiter, b'|' | b'\t') || !cell.iter().any(is_prose))
+}
+
+/// Returns true for the head of a column that is a short number, such as a year.
+fn is_number(cell: &[u8]) -> bool {
+    const LONGEST: usize = 4;
+    (1..=LONGEST).contains(&cell.len()) && cell.iter().all(u8::is_ascii_digit)
+}
+
+/// Returns true for a number or a single word, which a name may stand for where it is not certain.
+fn is_telling(cell: &[u8]) -> bool {
+    !cell.contains(&b' ') || cell.iter().any(u8::is_ascii_digit)
+}
+
+/// Returns true for a line between the names and the rows of a table.
+fn is_rule(line: &[u8]) -> bool {
+    const SHORTEST: usize = 3;
+    line.len() >= SHORTEST
+        && line.iter().all(|byte| b"-+|:= \r".contains(byte))
+        && line.iter().any(|byte| matches!(byte, b'-' | b'='))
+}
+
+/// The part of a range without space, and without quotes and signs of emphasis around all of it.
+pub(super) fn trimmed(text: &[u8], range: Range<usize>) -> Range<usize> {
+    let cell = text.get(range.clone()).unwrap_or_default();
+    let start = range.start + cell.len() - cell.trim_ascii_start().len();
+    let cell = cell.trim_ascii();
+    let (width, inside) = match cell {
+        [b'*', b'*', inside @ .., b'*', b'*'] => (2, inside),
+        [open @ (b'"' | b'\'' | b'`' | b'*'), inside @ .., close] if open == close => (1, inside),
+        _ => (0, cell),
+    };
+    start + width..start + width + inside.len()
+}
+
+/// Adds the items below a line that ends with a colon.
+pub(super) fn list(text: &[u8], line: &Range<usize>, records: &mut Records) {
+    let written = text.get(line.clone()).unwrap_or_default().trim_ascii_end();
+    let Some(name) = named_list(written) else { return };
+    let before = name.iter().take_while(|byte| is_frame(**byte)).count();
+    let head = trimmed(text, line.start + before..line.start + name.len());
+    if !(1..=LONGEST).contains(&head.len()) || bullet(written) > 0 {
+        return;
+    }
+    let known = records.values.len();
+    let mut others = 0;
+    let mut row = next_line(text, line);
+    while let Some(line) = row {
+        let written = text.get(line.clone()).unwrap_or_default();
+        let length = bullet(written);
+        // An item may go on in the next line, and an empty line stand between two.
+        let goes_on = written.trim_ascii().is_empty()
+            || written.starts_with(b" ") && named_list(written).is_none();
+        others = if length > 0 { 0 } else { others + 1 };
+        if others > CONTINUED || others > 0 && !goes_on {
+            break;
+        }
+        if length > 0 {
+            let item = trimmed(text, line.start + length..line.end);
+            records.values.extend(numbers(text, item).map(|value| (records.names.len(), value)));
+        }
+        row = next_line(text, &line);
+    }
+    if records.values.len() > known {
+        records.names.push(head);
+        records.is_read_again = true;
+    }
+}
+
+/// What stands before the colon at the end of a line.
+fn named_list(line: &[u8]) -> Option<&[u8]> {
+    let end = line.iter().rposition(|byte| !is_frame(*byte) && *byte != b'\r')?;
+    line.get(..=end)?.strip_suffix(b":")
+}
+
+/// Returns true for signs around a name.
+fn is_frame(byte: u8) -> bool {
+    matches!(byte, b'*' | b'_' | b' ' | b'#' | b'>' | b'"')
+}
+
+/// The single word of an item, or the long numbers in it: other words of it are none that a name stands for.
+fn numbers(text: &[u8], item: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    const DIGITS: usize = 6;
+    let written = text.get(item.clone()).unwrap_or_default();
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    let is_word = !written.is_empty() && !written.contains(&b' ');
+    let whole = is_word.then(|| item.clone());
+    let mut at = item.start;
+    let words = written.split(|byte| *byte == b' ').map(move |word| {
+        let from = at;
+        at += word.len() + 1;
+        from..from + word.len()
+    });
+    let mut words = words.peekable();
+    let runs = std::iter::from_fn(move || {
+        let has_digit = |word: &Range<usize>| {
+            text.get(word.clone()).unwrap_or_default().iter().any(u8::is_ascii_digit)
+        };
+        let mut run = words.find(has_digit)?;
+        while let Some(next) = words.next_if(has_digit) {
+            run.end = next.end;
+        }
+        Some(run)
+    });
+    let is_long = move |run: &Range<usize>| {
+        text.get(run.clone()).unwrap_or_default().iter().filter(is_digit).count() >= DIGITS
+    };
+    whole.into_iter().chain(runs.filter(move |run| !is_word && is_long(run)))
+}
+
+/// Length of the space and the sign before an item; 0 where there is none.
+fn bullet(line: &[u8]) -> usize {
+    let rest = line.trim_ascii_start();
+    let indent = line.len() - rest.len();
+    let digits = rest.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
+    match rest.get(digits..) {
+        Some([b'-' | b'*' | b'+', b' ', ..]) if digits == 0 => indent + 2,
+        Some([b'.' | b')', b' ', ..]) if digits > 0 => indent + digits + 2,
+        Some(_) | None => 0,
+    }
+}
