@@ -1,6 +1,7 @@
 //! The scan buffer: a JSON value laid flat, with the place that every byte came from.
 
 pub(super) mod buffer;
+mod columns;
 pub(super) mod embedded;
 pub(super) mod flatten;
 mod folded;

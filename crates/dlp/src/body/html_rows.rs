@@ -2,9 +2,13 @@
 
 use std::ops::Range;
 
-use crate::body::{
-    records::{Records, line_end},
-    text_tables::{may_head, trimmed},
+use crate::{
+    body::{
+        columns::{Columns, is_number},
+        records::{Records, line_end},
+        text_tables::{may_head, trimmed},
+    },
+    text::labels,
 };
 
 /// A longer tag is none.
@@ -21,7 +25,7 @@ enum Tag {
 
 /// Adds the rows of tables: the cells of a row of `<th>` name those below, and a `<th>` the `<td>` behind it.
 pub(super) fn read(text: &[u8], records: &mut Records) {
-    let mut heads = 0..0;
+    let mut rows = Rows { text, columns: Columns::default(), label: None };
     let mut cells: Vec<(bool, Range<usize>)> = Vec::new();
     let mut open: Option<(bool, usize)> = None;
     let cell = |start: usize, end: usize| without_tags(text, trimmed(text, start..end.max(start)));
@@ -31,47 +35,68 @@ pub(super) fn read(text: &[u8], records: &mut Records) {
         }
         match tag {
             Tag::Head | Tag::Cell => open = Some((tag == Tag::Head, range.end)),
-            Tag::Row => add_row(text, &mut cells, &mut heads, records),
+            Tag::Row => rows.add(&std::mem::take(&mut cells), records),
             Tag::End => {}
         }
     }
     if let Some((is_head, start)) = open {
         cells.push((is_head, cell(start, line_end(text, start))));
     }
-    add_row(text, &mut cells, &mut heads, records);
+    rows.add(&cells, records);
 }
 
-/// Adds the cells of a row.
-fn add_row(
-    text: &[u8],
-    cells: &mut Vec<(bool, Range<usize>)>,
-    heads: &mut Range<usize>,
-    records: &mut Records,
-) {
-    let cells = std::mem::take(cells);
-    let first = records.values.len();
-    let ranges: Vec<Range<usize>> = cells.iter().map(|(_, cell)| cell.clone()).collect();
-    let names = cells.iter().filter(|(is_head, _)| *is_head).count();
-    let is_name = |cell: &Range<usize>| text.get(cell.clone()).is_some_and(|it| may_head(it, b'|'));
-    // Cells may name columns as well, or be a name and a value.
-    let are_names =
-        heads.start == heads.end && names == 0 && cells.len() > 1 && ranges.iter().all(is_name);
-    records.is_read_whole |= are_names;
-    if are_names || names == cells.len() && names > 0 {
-        *heads = records.names.len()..records.names.len() + cells.len();
-        records.doubt(text, &ranges);
-        records.names.extend(ranges.iter().cloned());
-    } else if let [(true, name), (false, value)] = cells.as_slice() {
-        records.doubt(text, std::slice::from_ref(name));
-        records.add(name.clone(), value.clone());
-    } else if cells.len() == heads.len() {
-        records.values.extend(heads.clone().zip(ranges.iter().cloned()));
-    }
-    if records.values.len() > first {
-        for cell in ranges {
-            records.cut_out(cell);
+/// Rows so far.
+struct Rows<'t> {
+    text: &'t [u8],
+    columns: Columns,
+    /// What stands beside `Field` in the row before.
+    label: Option<Range<usize>>,
+}
+
+impl Rows<'_> {
+    /// Adds the cells of a row.
+    fn add(&mut self, cells: &[(bool, Range<usize>)], records: &mut Records) {
+        let text = self.text;
+        let first = records.values.len();
+        let ranges: Vec<Range<usize>> = cells.iter().map(|(_, cell)| cell.clone()).collect();
+        let names = cells.iter().filter(|(is_head, _)| *is_head).count();
+        // Cells may name columns as well, or be a name and a value.
+        let are_names = names == 0 && self.columns.count() == 0 && may_be_heads(text, &ranges);
+        records.is_read_whole |= are_names;
+        if are_names || names == cells.len() && names > 0 {
+            records.doubt(text, &ranges);
+            self.columns = Columns::add(text, &ranges, records);
+        } else if let [(true, name), (false, value)] = cells {
+            self.add_pair(name, value, records);
+        } else if cells.len() == self.columns.count() {
+            self.columns.add_row(text, &ranges, records);
+        }
+        if records.values.len() > first {
+            for cell in ranges {
+                records.cut_out(cell);
+            }
         }
     }
+
+    /// Adds a name and a value: the value beside `Field` names the one beside `Value` in the next row.
+    fn add_pair(&mut self, name: &Range<usize>, value: &Range<usize>, records: &mut Records) {
+        let [said, given] = [name, value].map(|it| self.text.get(it.clone()).unwrap_or_default());
+        records.doubt(self.text, std::slice::from_ref(name));
+        let label = self.label.take().filter(|_| labels::is_value(said));
+        records.add(label.unwrap_or_else(|| name.clone()), value.clone());
+        if labels::rank(said).is_some() && labels::may_label(given) {
+            self.label = Some(value.clone());
+        }
+    }
+}
+
+/// Returns true if the cells of a row may name columns.
+fn may_be_heads(text: &[u8], cells: &[Range<usize>]) -> bool {
+    let count = |is_kind: fn(&[u8]) -> bool| {
+        cells.iter().filter(|cell| text.get((*cell).clone()).is_some_and(is_kind)).count()
+    };
+    let (names, numbers) = (count(|cell| may_head(cell, b'|')), count(is_number));
+    cells.len() > 1 && names + numbers == cells.len() && names > numbers
 }
 
 /// The tags of rows and cells, in order.

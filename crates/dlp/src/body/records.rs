@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use crate::{
     body::{
+        columns::Columns,
         html_rows,
         sql::{self, Inserted},
         text_tables,
@@ -215,9 +216,8 @@ fn copied(text: &[u8], line: &Range<usize>, records: &mut Records) -> Option<usi
     let written = text.get(line.clone())?;
     memchr::memmem::find(&written.to_ascii_lowercase(), b" from stdin")?;
     let heads = sql::names(text, line.start + memchr::memchr(b'(', written)?)?;
-    let first = records.names.len();
     records.doubt(text, &heads);
-    records.names.extend(heads.iter().cloned());
+    let columns = Columns::add(text, &heads, records);
     let mut end = line.end + 1;
     let mut row = next_line(text, line);
     while let Some(line) = row {
@@ -232,7 +232,7 @@ fn copied(text: &[u8], line: &Range<usize>, records: &mut Records) -> Option<usi
         if cells.len() != heads.len() {
             break;
         }
-        records.values.extend((first..).zip(cells));
+        columns.add_row(text, &cells, records);
         end = line.end + 1;
         row = next_line(text, &line);
     }
@@ -243,13 +243,14 @@ fn copied(text: &[u8], line: &Range<usize>, records: &mut Records) -> Option<usi
 /// The rows of `INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')`.
 fn inserted(text: &[u8], at: usize, records: &mut Records) -> Option<usize> {
     let Inserted { heads, values, end } = sql::inserted(text, at)?;
-    let first = records.names.len();
     records.doubt(text, &heads);
     for range in heads.iter().chain(&values) {
         records.cut_out(range.clone());
     }
-    records.values.extend((first..first + heads.len()).cycle().zip(values));
-    records.names.extend(heads);
+    let columns = Columns::add(text, &heads, records);
+    for row in values.chunks(heads.len().max(1)) {
+        columns.add_row(text, row, records);
+    }
     Some(line_end(text, end) + 1)
 }
 

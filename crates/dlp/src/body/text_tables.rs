@@ -7,7 +7,10 @@
 use std::ops::Range;
 
 use crate::{
-    body::records::{LONGEST, Records, next_line},
+    body::{
+        columns::{Columns, is_number},
+        records::{LONGEST, Records, next_line},
+    },
     text::labels,
 };
 
@@ -27,10 +30,6 @@ struct Table<'t> {
     /// The sign that lines begin with in a patch.
     mark: Option<u8>,
     heads: Vec<Range<usize>>,
-    /// True for columns whose heads say only that a value follows.
-    values: Vec<bool>,
-    /// The column whose cells name those.
-    label: Option<usize>,
     /// True if its lines begin and end with a bar.
     is_framed: bool,
     /// True if a space follows a comma, as in prose.
@@ -57,11 +56,11 @@ pub(super) fn table(text: &[u8], line: &Range<usize>, records: &mut Records) -> 
     let (mut table, mut row) =
         likely.find_map(|delimiter| Table::beginning(text, line, &below, delimiter))?;
     let start = row.lines.start;
-    let first = records.names.len();
+    let columns = Columns::add(text, &table.heads, records);
     let known = records.values.len();
-    records.names.extend(table.heads.iter().cloned());
     let end = loop {
-        table.add(&row.cells, first, records);
+        columns.add_row(text, &row.cells, records);
+        table.doubt(&row.cells, records);
         match next_line(text, &row.lines).and_then(|next| table.row(next)) {
             Some(next) => row = next,
             None => break row.lines.end + 1,
@@ -103,14 +102,11 @@ impl<'t> Table<'t> {
             [b' ', _] if matches!(text.get(below.start), Some(b'+' | b'-')) => Some(b' '),
             _ => None,
         };
-        let (heads, values) = (Vec::new(), Vec::new());
         let mut table = Self {
             text,
             delimiter,
             mark,
-            heads,
-            values,
-            label: None,
+            heads: Vec::new(),
             is_framed: false,
             is_spaced: false,
             is_certain: true,
@@ -120,33 +116,30 @@ impl<'t> Table<'t> {
         table.is_framed = delimiter == b'|' && written.first() == Some(&b'|');
         let is_framed = table.is_framed || is_rule(table.bare(below));
         table.heads = table.cells(line, true);
+        // A sign of comments before the heads is no part of the first.
+        if let Some(first) = table.heads.first_mut()
+            && text.get(first.start) == Some(&b'#')
+        {
+            *first = trimmed(text, first.start + 1..first.end);
+        }
         while table.heads.last().is_some_and(Range::is_empty) {
             table.heads.pop();
         }
         (table.heads.len() > usize::from(!is_framed)).then_some(())?;
         let row = table.row(below.clone())?;
-        table.tell_columns(is_framed)?;
+        table.tell_heads(is_framed)?;
         Some((table, row))
     }
 
-    /// Tells what the heads of the columns say; `None` if none of them is a name.
-    fn tell_columns(&mut self, is_framed: bool) -> Option<()> {
+    /// Tells whether the heads of the columns are names; `None` if none of them is.
+    fn tell_heads(&mut self, is_framed: bool) -> Option<()> {
         let heads: Vec<&[u8]> = self.heads.iter().map(|head| self.part(head)).collect();
         let names = heads.iter().filter(|head| may_head(head, self.delimiter)).count();
         let numbers = heads.iter().filter(|head| is_number(head)).count();
-        let others = heads.len() - names - numbers;
         let empty = heads.iter().filter(|head| head.is_empty()).count();
-        let says_little =
-            |head: &[u8]| head.is_empty() || is_number(head) || labels::is_value(head);
-        let values = (0..).zip(&heads).map(|(column, head)| column > 0 && says_little(head));
-        let values: Vec<bool> = values.collect();
-        let label = heads.iter().position(|head| labels::rank(head).is_some()).unwrap_or(0);
-        (names > 0).then_some(())?;
-        self.is_certain = others == empty && names > numbers && (is_framed || names > 1);
-        let first = values.iter().position(|is_value| *is_value);
-        self.label = Some(label).filter(|label| first.is_some_and(|first| *label < first));
-        self.values = values;
-        Some(())
+        self.is_certain =
+            names + numbers + empty == heads.len() && names > numbers && (is_framed || names > 1);
+        (names > 0).then_some(())
     }
 
     /// The row that begins with a line. A rule between rows is passed over.
@@ -180,21 +173,8 @@ impl<'t> Table<'t> {
         (lines.end > end).then(|| read(&lines, true))?.map(|cells| Row { cells, lines })
     }
 
-    /// Adds the cells of a row below the names that begin at a place.
-    fn add(&mut self, cells: &[Range<usize>], first: usize, records: &mut Records) {
-        let label = self.label.filter(|label| {
-            cells.get(*label).is_some_and(|cell| labels::may_label(self.part(cell)))
-        });
-        let mut own = None;
-        for (column, cell) in cells.iter().take(self.heads.len()).enumerate() {
-            if Some(column) == label {
-                own = Some(records.names.len());
-                records.names.push(cell.clone());
-            } else if !cell.is_empty() {
-                let named = own.filter(|_| self.values.get(column) == Some(&true));
-                records.values.push((named.unwrap_or(first + column), cell.clone()));
-            }
-        }
+    /// Tells whether the cells of a row may be prose, or one of them goes over rows.
+    fn doubt(&mut self, cells: &[Range<usize>], records: &mut Records) {
         let is_lone = || {
             cells.first().is_some_and(Range::is_empty)
                 && cells.iter().filter(|cell| !cell.is_empty()).count() == 1
@@ -265,9 +245,10 @@ impl<'t> Table<'t> {
     }
 }
 
-/// Returns true if a cell may name a column: some words, the first of which begins with a letter.
+/// Returns true if a cell may name a column: some words, the first of which begins with a letter, without a long number.
 pub(super) fn may_head(cell: &[u8], delimiter: u8) -> bool {
     const WORDS: usize = 8;
+    const DIGITS: usize = 4;
     let is_initial =
         |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
     let is_part = |byte: &u8| labels::is_part(*byte) || b"'&%$[]+".contains(byte);
@@ -276,15 +257,10 @@ pub(super) fn may_head(cell: &[u8], delimiter: u8) -> bool {
     cell.len() <= LONGEST
         && cell.first().is_some_and(is_initial)
         && cell.iter().all(is_part)
+        && cell.iter().filter(|byte| byte.is_ascii_digit()).count() <= DIGITS
         && cell.split(|byte| *byte == b' ').count() <= WORDS
         && count(b'(') == count(b')')
         && (matches!(delimiter, b'|' | b'\t') || !cell.iter().any(is_prose))
-}
-
-/// Returns true for the head of a column that is a short number, such as a year.
-fn is_number(cell: &[u8]) -> bool {
-    const LONGEST: usize = 4;
-    (1..=LONGEST).contains(&cell.len()) && cell.iter().all(u8::is_ascii_digit)
 }
 
 /// Returns true for a number or a single word, which a name may stand for where it is not certain.

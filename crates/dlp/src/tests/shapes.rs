@@ -173,6 +173,7 @@ fn values_in_lists_tables_and_files_are_found() {
         ("| SSN |\n|-----|\n| 536228726 |\n", "536228726"),
         ("The SSN of account 7788 is 536228726.", "536228726"),
         ("Die SSN von Konto 7788 ist 536228726.", "536228726"),
+        ("<tr><td>name<td>**SSN**<td>2023<tr><td>Ann<td>536228726<td>7", "536228726"),
         ("SSNs:\n- Ada: 536228726 (since 2020)\n", "536228726"),
         ("Passwords:\n- Ada\n- turmblau\n", "turmblau"),
     ]));
@@ -190,7 +191,7 @@ fn values_in_lists_tables_and_files_are_found() {
 }
 
 /// Forms of a record in which a number and its neighbour have names of their own.
-const RECORDS: [&str; 21] = [
+const RECORDS: [&str; 26] = [
     "SSN: 536228726\nOrder: 219461783",
     "SSN 536228726, order 219461783",
     "Ada (invoice 219461783, SSN 536228726)",
@@ -211,6 +212,11 @@ const RECORDS: [&str; 21] = [
     "| Driver's license | **SSN of the person that is insured** | Order |\n|-|-|-|\n| x | 536228726 | 219461783 |\n",
     "note,ssn,order\n\"two\nlines\",536228726,219461783\n",
     "SSNs:\n- 536228726, which was\n  given by mail\n\nOrders:\n- 219461783\n",
+    "#name,ssn,order\nAda,536228726,219461783\n",
+    "# name\tssn\torder\nAda\t536228726\t219461783\n",
+    "SSNs:\n* 536228726\n\nOrders:\n* 219461783\n",
+    "<tr><th>Field<td>Order<tr><th>Value<td>219461783<tr><th>Field<td>SSN<tr><th>Value<td>536228726",
+    "id=7 Social Security Number of the insured=536228726 order=219461783 ok",
     "+-----+-------+\n| ssn | order |\n+=====+=======+\n| 536228726 | 219461783 |\n+-----+-------+\n",
 ];
 

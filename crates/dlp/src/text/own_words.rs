@@ -52,9 +52,23 @@ pub(crate) fn stand_near<W: AsRef<str>>(
 /// The end of what stands before a value, as far as words in it name the value: its own label, or the words behind the
 /// value before.
 fn own_before(before: &[u8]) -> &[u8] {
+    let before = of_list(before);
     let behind = last_value(before).and_then(|end| before.get(end..));
     let before = behind.filter(|gap| holds_words(gap)).map_or(before, last_clause);
     own_label(before).unwrap_or(before)
+}
+
+/// What stands before an item of a list from the line with a colon above the list on, if that says something.
+fn of_list(before: &[u8]) -> &[u8] {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let item = before.rsplit(is_end).next().unwrap_or_default();
+    let is_item = matches!(item.trim_ascii_start(), [b'-' | b'*' | b'+', b' ', ..]);
+    let head = || {
+        let end = memchr::memmem::rfind(before, b":\n")?;
+        let start = before.get(..end)?.iter().rposition(is_end).map_or(0, |at| at + 1);
+        before.get(start..).filter(|_| before.get(start..end).is_some_and(says_something))
+    };
+    is_item.then(head).flatten().unwrap_or(before)
 }
 
 /// The beginning of what stands behind a value, without what belongs to the next one.
@@ -150,10 +164,24 @@ fn of_pair(before: &[u8]) -> Option<&[u8]> {
     };
     let length = ahead.iter().rev().take_while(is_part).count();
     let line = ahead.rsplit(|byte| is_separator(*byte)).next().unwrap_or_default();
-    // A name of several words is the only one of its line.
-    let is_lone = labels::may_label(line) && !line.contains(&b':');
+    // A name of several words is the only one of its line, or stands behind the value before.
+    let words =
+        line.iter().rposition(|byte| *byte == b'=').map_or(line, |at| behind_value(line, at + 1));
+    let is_whole = labels::may_label(words) && !words.contains(&b':');
     let name = ahead.get(ahead.len() - length..).filter(|name| says_something(name))?;
-    Some(if is_lone { line } else { name })
+    Some(if is_whole { words } else { name })
+}
+
+/// What stands behind the value, in quotes or a single word, at an offset of a line.
+fn behind_value(line: &[u8], at: usize) -> &[u8] {
+    let rest = line.get(at..).unwrap_or_default();
+    let (sign, skipped) = match rest.first() {
+        Some(quote @ (b'"' | b'\'')) => (*quote, 1),
+        Some(_) | None => (b' ', 0),
+    };
+    let end = memchr::memchr(sign, rest.get(skipped..).unwrap_or_default());
+    let behind = end.and_then(|end| rest.get(skipped + end + 1..));
+    behind.unwrap_or_default().trim_ascii_start()
 }
 
 /// Returns true if a text may be a label and says more than that a value follows.
@@ -240,13 +268,35 @@ mod tests {
     #[test]
     fn a_word_names_the_value_beside_it_and_those_listed_with_it() {
         for text in [
-            "ssn 9", "SSN: 536-22-8726, 9", "ssn 536-22-8726 and 9", "SSN: 536-22-8726\nSSN: 9",
-            "SSN of Ada (since 2024): 9", "SSN: 536-22-8726 (Ada), 9", "ssn\nnumber: 9",
-            "my ssn, as you asked: 9", "9 (ssn)", "9, ssn of Ada", "9 is the ssn, not 4",
-            "SSN [*]: 9", "9 [*] ssn", "[~] ssn 9 [~]", "my SSN\n9", "<ssn>9</ssn>",
-            "<th>SSN</th> <td>9", "<ssn><value>9", "my ssn is <b>9</b>", "order=1234 ssn=9 x",
-            "9 (ssn) order 1234", "ssn='9'", "ssn 9 order 1234", "The SSN of account 7788 is 9",
+            "ssn 9",
+            "SSN: 536-22-8726, 9",
+            "ssn 536-22-8726 and 9",
+            "SSN: 536-22-8726\nSSN: 9",
+            "SSN of Ada (since 2024): 9",
+            "SSN: 536-22-8726 (Ada), 9",
+            "ssn\nnumber: 9",
+            "my ssn, as you asked: 9",
+            "9 (ssn)",
+            "9, ssn of Ada",
+            "9 is the ssn, not 4",
+            "SSN [*]: 9",
+            "9 [*] ssn",
+            "[~] ssn 9 [~]",
+            "my SSN\n9",
+            "<ssn>9</ssn>",
+            "<th>SSN</th> <td>9",
+            "<ssn><value>9",
+            "my ssn is <b>9</b>",
+            "order=1234 ssn=9 x",
+            "9 (ssn) order 1234",
+            "ssn='9'",
+            "ssn 9 order 1234",
+            "The SSN of account 7788 is 9",
             "SSN von Konto 7788 war 9",
+            "id=7 SSN of Ada=9",
+            "id=\"a b\" SSN of Ada=\"9\"",
+            "Field Order; Value 214785462\nField SSN; Value 9",
+            "SSNs:\n* 536228726\n* 9",
         ] {
             assert!(is_named(text), "{text:?}");
         }
@@ -276,6 +326,8 @@ mod tests {
             "SSN 536228726. The order is 9",
             "order 9, ssn [~]",
             "cvv ssn 123, order 9",
+            "ssn=none a b=9",
+            "SSNs:\n* none\n\nOrders:\n* 214785462\n* 9",
         ] {
             assert!(!is_named(text), "{text:?}");
         }
