@@ -34,6 +34,12 @@ pub trait JsonValue<'a>: Copy {
         None
     }
 
+    /// The text of the member that it is, `"name":value`, if that is known to be its canonical form.
+    #[inline]
+    fn known_member(self) -> Option<&'a str> {
+        None
+    }
+
     /// The canonical form, as [`canonical`](super::canonical()) describes it.
     fn canonical(self) -> Cow<'a, str> {
         match self.known_canonical() {
@@ -140,6 +146,9 @@ fn write_to<'a, T: JsonValue<'a>>(out: &mut String, value: T, form: Form) {
     Writer { out, form, sorted: Vec::new() }.write(value);
 }
 
+/// Members of the objects that lie in each other, in usual payloads.
+const USUAL_MEMBERS: usize = 32;
+
 struct Writer<'o, 'a, T> {
     out: &'o mut String,
     form: Form,
@@ -181,6 +190,9 @@ impl<'a, T: JsonValue<'a>> Writer<'_, 'a, T> {
 
     fn object(&mut self, members: T::Members) {
         let first = self.sorted.len();
+        if first == 0 {
+            self.sorted.reserve(USUAL_MEMBERS);
+        }
         self.sorted.extend(members);
         if self.form != Form::Compact
             && let Some(own) = self.sorted.get_mut(first..)
@@ -193,6 +205,11 @@ impl<'a, T: JsonValue<'a>> Writer<'_, 'a, T> {
             let Some((name, member)) = self.sorted.get(index).copied() else { break };
             if index > first {
                 self.out.push(',');
+            }
+            let known = member.known_member().filter(|_| self.form != Form::ByValue);
+            if let Some(text) = known {
+                self.out.push_str(text);
+                continue;
             }
             write_string(name, self.out);
             self.out.push(':');

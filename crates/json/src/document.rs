@@ -291,6 +291,11 @@ impl<'a> JsonValue<'a> for Node<'a> {
         let entry = self.entry().filter(|entry| entry.is_canonical)?;
         Some(self.table.raw(entry))
     }
+
+    #[inline]
+    fn known_member(self) -> Option<&'a str> {
+        self.table.canonical_member(self.at)
+    }
 }
 
 impl Serialize for Node<'_> {

@@ -160,6 +160,17 @@ impl Table {
         self.text.get(start as usize..end as usize).unwrap_or_default()
     }
 
+    /// The text of the member whose value is at this entry, if name and value stand in canonical form with
+    /// nothing but a colon between them.
+    pub(super) fn canonical_member(&self, at: u32) -> Option<&str> {
+        let [name, value] = self.entries.get(at.checked_sub(1)? as usize..)?.first_chunk()?;
+        let is_whole = name.kind == EntryKind::Name && name.is_canonical && value.is_canonical;
+        let quote = u32::from(value.kind == EntryKind::Text);
+        let joined = name.end.saturating_add(2) == value.start.saturating_sub(quote);
+        let range = name.start.saturating_sub(1) as usize..value.end.saturating_add(quote) as usize;
+        self.text.get(range).filter(|_| is_whole && joined)
+    }
+
     #[inline]
     fn name_at(&self, at: u32) -> &str {
         self.entry(at).map(|entry| self.text_of(entry)).unwrap_or_default()

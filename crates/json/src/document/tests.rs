@@ -52,6 +52,7 @@ fn a_text_in_canonical_form_is_borrowed_and_another_is_written() {
     }
     for (text, form) in [
         (r#"{"b":1,"a":2}"#, r#"{"a":2,"b":1}"#),
+        (r#"{"d":"é","c" :1,"b": "x","\u0061":[]}"#, r#"{"a":[],"b":"x","c":1,"d":"é"}"#),
         (r#"{"a": 1}"#, r#"{"a":1}"#),
         (r#"{"a":1 }"#, r#"{"a":1}"#),
         (r#"{ "a":1}"#, r#"{"a":1}"#),
