@@ -157,7 +157,10 @@ impl<'de> Deserialize<'de> for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match self.digits() {
+            Some(digits) => serializer.serialize_str(str::from_utf8(&digits).unwrap_or_default()),
+            None => serializer.collect_str(self),
+        }
     }
 }
 

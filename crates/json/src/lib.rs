@@ -7,6 +7,7 @@
 mod canonical;
 mod document;
 pub mod number;
+mod serialized;
 mod strict;
 mod table;
 mod write;
@@ -16,6 +17,7 @@ use aws_lc_rs::digest;
 pub use self::{
     canonical::{JsonValue, Kind, canonical, normal, write_canonical, write_string},
     document::{Document, Items, Leaf, Members, Node},
+    serialized::{Unwritable, write_serialized},
     strict::{parse, parse_around, text_member, value_length},
     write::{Edits, ObjectWriter},
 };

@@ -21,7 +21,7 @@ use super::{
 
 /// Prefix of the names by which `serde_json` passes values on internally. An object that begins
 /// with one would be read as something else by a program that reads it again with that library.
-const RESERVED: &str = "$serde_json::private::";
+pub(super) const RESERVED: &str = "$serde_json::private::";
 
 /// Parses one JSON value strictly. Rejects duplicate members and whatever exceeds `bounds`.
 pub fn parse(bytes: &[u8], bounds: Bounds) -> Result<Value, JsonError> {

@@ -69,11 +69,13 @@ pub(crate) fn row_of_parts(event: &EventParts<'_>) -> NewEvent {
     }
 }
 
+/// Bytes that record, target and policy of a call take, about.
+const ROOM: usize = 1664;
+
 /// The record of an event and its erasable part.
 fn record_of(event: &EventParts<'_>) -> EventTexts {
-    let core = event.kept_json();
-    let mut texts = EventTexts::with_capacity(core.len() + event.detached.written_len());
-    texts.write(TextColumn::Core, |out| out.push_str(&core));
+    let mut texts = EventTexts::with_capacity(ROOM + event.detached.written_len());
+    texts.write(TextColumn::Core, |out| event.write_kept(out));
     texts.write(TextColumn::Detached, |out| event.detached.write_values(out));
     texts.write(TextColumn::Salts, |out| event.detached.write_seed(out));
     texts
