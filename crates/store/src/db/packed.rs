@@ -5,13 +5,13 @@
 //! place of the salts stands their seed until something is erased; then the record is without what follows
 //! from the others ([`restore`]).
 
-use std::{borrow::Cow, cell::RefCell, io, sync::LazyLock};
+use std::{borrow::Cow, cell::RefCell, io, ops::Range, sync::LazyLock};
 
 use portcullis_core::audit::{RestoredRecord, restore};
 use zstd::{
     bulk::{Compressor, Decompressor},
     dict::{DecoderDictionary, EncoderDictionary},
-    zstd_safe::get_frame_content_size,
+    zstd_safe::{compress_bound, get_frame_content_size},
 };
 
 use super::{EventTexts, TextColumn};
@@ -47,9 +47,14 @@ static DECODER: LazyLock<DecoderDictionary<'static>> =
 type Writer = io::Result<Compressor<'static>>;
 type Reader = io::Result<Decompressor<'static>>;
 
+/// Bytes of the room for frames that a thread keeps.
+const ROOM: usize = 64 << 10;
+
 thread_local! {
-    static COMPRESSORS: RefCell<[Writer; 2]> =
-        RefCell::new(ENCODERS.each_ref().map(Compressor::with_prepared_dictionary));
+    /// The compressors, and room for their frames.
+    static COMPRESSORS: RefCell<([Writer; 2], Vec<u8>)> = RefCell::new((
+        ENCODERS.each_ref().map(Compressor::with_prepared_dictionary), Vec::new(),
+    ));
     static DECOMPRESSOR: RefCell<Reader> =
         RefCell::new(Decompressor::with_prepared_dictionary(&DECODER));
 }
@@ -102,7 +107,7 @@ impl RecordTexts {
     #[must_use]
     pub fn pack(&self) -> Vec<u8> {
         let texts = [Some(self.core.as_str()), self.detached.as_deref(), self.salts.as_deref()];
-        packed(texts, Effort::Small)
+        packed(&texts.map(Option::unwrap_or_default).join("\n"), Effort::Small)
     }
 }
 
@@ -114,32 +119,42 @@ impl EventTexts {
 
     /// The same for the record of an intent.
     pub(crate) fn pack_fast(&mut self) {
-        self.packed = Some(PackedRecord::of(packed(self.record(), Effort::Fast)));
+        self.packed = Some(PackedRecord::of(packed(&self.record(), Effort::Fast)));
     }
 
     /// The packed record of an event.
     pub(crate) fn packed(&self) -> Cow<'_, PackedRecord> {
-        let now = || Cow::Owned(PackedRecord::of(packed(self.record(), Effort::Small)));
+        let now = || Cow::Owned(PackedRecord::of(packed(&self.record(), Effort::Small)));
         self.packed.as_ref().map_or_else(now, Cow::Borrowed)
     }
 
-    fn record(&self) -> [Option<&str>; 3] {
-        [TextColumn::Core, TextColumn::Detached, TextColumn::Salts].map(|column| self.of(column))
+    /// The lines of the record, as they stand if they were written one behind the other.
+    fn record(&self) -> Cow<'_, str> {
+        let lines = [TextColumn::Core, TextColumn::Detached, TextColumn::Salts];
+        let places = lines.map(|column| self.place(column).unwrap_or_default());
+        let follows = |[one, next]: &[Range<usize>; 2]| one.end + "\n".len() == next.start;
+        let [core, .., salts] = &places;
+        match self.text.get(core.start..salts.end) {
+            Some(text) if places.array_windows().all(follows) => Cow::Borrowed(text),
+            Some(_) | None => {
+                Cow::Owned(lines.map(|column| self.of(column).unwrap_or_default()).join("\n"))
+            }
+        }
     }
 }
 
-fn packed(texts: [Option<&str>; 3], effort: Effort) -> Vec<u8> {
-    let text = texts.map(Option::unwrap_or_default).join("\n");
-    let frame = COMPRESSORS.with_borrow_mut(|all| {
-        let compressor = all.get_mut(effort as usize)?;
-        compressor.as_mut().ok()?.compress(text.as_bytes()).ok()
+fn packed(text: &str, effort: Effort) -> Vec<u8> {
+    let frame = COMPRESSORS.with_borrow_mut(|(all, room)| {
+        let compressor = all.get_mut(effort as usize)?.as_mut().ok()?;
+        room.clear();
+        room.reserve(compress_bound(text.len()));
+        compressor.compress_to_buffer(text.as_bytes(), room).ok()?;
+        let packed = [&[NUMBER], room.as_slice()].concat();
+        room.shrink_to(ROOM);
+        Some(packed)
     });
     // Without memory for it, the text itself is kept.
-    let (number, rest) = match &frame {
-        Some(frame) => (NUMBER, frame.as_slice()),
-        None => (PLAIN, text.as_bytes()),
-    };
-    [&[number], rest].concat()
+    frame.unwrap_or_else(|| [&[PLAIN], text.as_bytes()].concat())
 }
 
 fn unpacked(packed: &[u8]) -> Option<String> {

@@ -94,10 +94,10 @@ pub enum TextColumn {
     Salts,
 }
 
-/// Texts by their column, one behind the other in one piece of memory.
+/// Texts by their column, one behind the other in one piece of memory, each in a line of its own.
 #[derive(Debug, Clone, Default)]
 pub struct EventTexts {
-    text: String,
+    pub(super) text: String,
     places: [Option<Range<usize>>; 5],
     /// The packed record, if it was packed since a text was written.
     pub(super) packed: Option<PackedRecord>,
@@ -116,6 +116,7 @@ impl EventTexts {
         let start = self.text.len();
         write(&mut self.text);
         let end = self.text.len();
+        self.text.push('\n');
         if let Some(place) = self.places.get_mut(column as usize) {
             *place = Some(start..end);
         }
@@ -131,8 +132,11 @@ impl EventTexts {
     /// The text of a column, if it has one.
     #[must_use]
     pub fn of(&self, column: TextColumn) -> Option<&str> {
-        let place = self.places.get(column as usize).cloned().flatten()?;
-        self.text.get(place)
+        self.text.get(self.place(column)?)
+    }
+
+    pub(super) fn place(&self, column: TextColumn) -> Option<Range<usize>> {
+        self.places.get(column as usize).cloned().flatten()
     }
 
     /// The part that is hashed.
