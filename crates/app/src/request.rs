@@ -6,7 +6,11 @@ pub(crate) mod possession;
 pub(crate) mod screening;
 pub(crate) mod session;
 
-use std::{fmt, net::IpAddr, sync::Arc};
+use std::{
+    fmt::{self, Write as _},
+    net::IpAddr,
+    sync::Arc,
+};
 
 use portcullis_core::{
     audit::{self, Actor, Capture, Event, EventType, Outcome, Target},
@@ -62,9 +66,12 @@ impl Origin {
         }
         let random = &*screening.base.random;
         let user_agent = self.user_agent.as_deref().map(|text| screening.recordable(text));
-        let address = self.source_ip.to_string();
-        let detached = audit::Detached::default();
-        let detached = detached.keep_text("source_ip", Some(&address), random);
+        let mut detached = audit::Detached::default();
+        let write = |out: &mut String| {
+            // Writing to a string never fails, and an address has nothing to escape.
+            let _ = write!(out, "\"{}\"", self.source_ip);
+        };
+        detached.set_written("source_ip", write, random);
         detached.keep_text("user_agent", user_agent.as_deref(), random)
     }
 }

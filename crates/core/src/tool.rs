@@ -91,7 +91,8 @@ impl ToolId {
     /// The id of `name` at `provider`.
     #[must_use]
     pub fn new(provider: &ProviderSlug, name: &ToolName) -> Self {
-        Self { text: format!("{provider}:{name}").into(), colon: provider.as_str().len() }
+        let text = [provider.as_str(), ":", name.as_str()].concat().into();
+        Self { text, colon: provider.as_str().len() }
     }
 
     /// The whole id.

@@ -1,6 +1,6 @@
 //! Approvals of a call: asked for once everything else permits it, and taken with its intent.
 
-use std::slice;
+use std::{slice, sync::Arc};
 
 use portcullis_core::{
     approval::{Approval, AskingPolicy, BoundCall, BoundTool, NewApproval, Requester, Status},
@@ -61,15 +61,15 @@ fn deny_for_lost_approvals(governance: Governance, approvals: &[Approval]) -> Go
 }
 
 impl Calls {
-    /// The approvals that the call is made with, where policies ask for some. Refuses the call while one of
-    /// them is missing.
+    /// The approvals that the call is made with, where policies ask for some, and its governance with them.
+    /// Refuses the call while one of them is missing.
     pub(super) async fn approve(
         &self,
         ctx: &Ctx,
         visible: &Visible,
         governed: &Governed<'_>,
         event: &mut CallEvent,
-    ) -> Result<Vec<Approval>, Refusal> {
+    ) -> Result<(Vec<Approval>, Arc<Governance>), Refusal> {
         let Governed { call, policies, .. } = governed;
         let version = policies.version();
         match self.approved(ctx, visible, governed, event).await {
@@ -85,8 +85,9 @@ impl Calls {
                     return Err(self.awaited(&unused, Status::Expired));
                 }
                 self.follow_up(ctx, &visible.tool, call.ruling(), Verdict::Allowed);
-                event.set_governance(governance_of(call.ruling(), version, &approvals));
-                Ok(approvals)
+                let governance = Arc::new(governance_of(call.ruling(), version, &approvals));
+                event.set_governance(Arc::clone(&governance));
+                Ok((approvals, governance))
             }
             Err(judged) => {
                 self.policies.give_back(ctx, call.rates());
@@ -108,7 +109,10 @@ impl Calls {
         mut event: Box<CallEvent>,
         approvals: &[Approval],
     ) -> Result<Answered, Box<Stopped>> {
-        event.governance = event.governance.take().map(|it| deny_for_lost_approvals(it, approvals));
+        if let Some(governance) = event.governance.take() {
+            let governance = Arc::unwrap_or_clone(governance);
+            event.set_governance(deny_for_lost_approvals(governance, approvals));
+        }
         let used = approvals.first().map(|it| self.awaited(it, Status::Consumed));
         self.refuse_call(event, used.unwrap_or(Refusal::Internal)).await
     }

@@ -78,7 +78,7 @@ impl Calls {
         let _at_work = self.audit.writer.at_work();
         let outcome = ended.recorded();
         event.take(self, &mut ended);
-        let governance = GovernanceView::of(event.governance.as_ref(), event.id);
+        let governance = GovernanceView::of(event.governance.as_deref(), event.id);
         let key = claim.map(|claim| {
             let end = ended.end.as_ref().map(|(result, _)| result).map_err(|(refusal, _)| refusal);
             let kept = KeptAnswer::new(event.id, end, governance.clone(), &outcome);

@@ -11,11 +11,7 @@ use portcullis_core::{
     tool::Tool,
 };
 
-use super::{
-    Calls, View,
-    event::{CallOutcome, governance_of},
-    leg::Leg,
-};
+use super::{Calls, View, event::CallOutcome, leg::Leg};
 use crate::{
     base::claim::Claim,
     catalogue::Visible,
@@ -34,16 +30,13 @@ pub(crate) struct Dispatch {
     pub(super) view: View,
     pub(super) leg: Leg,
     pub(super) approvals: Vec<Approval>,
+    /// Governance of the call before its tool answers.
+    pub(super) governance: Arc<Governance>,
     /// The idempotency key that it takes before anything is sent.
     pub(super) claim: Option<Claim>,
 }
 
 impl Dispatch {
-    /// Governance of the call before its tool answers.
-    pub(super) fn governance(&self) -> Governance {
-        governance_of(self.call.ruling(), self.policies.version(), &self.approvals)
-    }
-
     /// The answer of the tool in the form that the caller wants.
     pub(super) fn answer(&self, result: CallResult) -> Answer {
         match self.view {
@@ -74,7 +67,7 @@ impl Calls {
     pub(super) fn withhold(
         &self,
         dispatch: &Dispatch,
-        mut governance: Governance,
+        mut governance: Arc<Governance>,
         denial: Denial,
     ) -> CallOutcome {
         denial.withhold(&mut governance);

@@ -25,7 +25,7 @@ impl Calls {
         if !dispatch.approvals.is_empty() {
             Box::pin(self.approvals.consumed(&dispatch.ctx, &dispatch.approvals)).await;
         }
-        let mut governance = dispatch.governance();
+        let mut governance = Arc::clone(&dispatch.governance);
         let Dispatch { ctx, call, visible, .. } = dispatch;
         let connection = &visible.connection;
         let begun = self.enter_stage(ctx, Stage::Upstream);
@@ -73,7 +73,7 @@ impl Calls {
     async fn decide_result(
         &self,
         dispatch: &Dispatch,
-        mut governance: Governance,
+        mut governance: Arc<Governance>,
         result: CallResult,
         fits: bool,
     ) -> CallOutcome {
@@ -124,7 +124,7 @@ impl Calls {
     async fn fail(
         &self,
         dispatch: &Dispatch,
-        mut governance: Governance,
+        mut governance: Arc<Governance>,
         error: &CallError,
         said: &ServerWords,
     ) -> CallOutcome {
@@ -148,7 +148,7 @@ impl Calls {
     async fn cleared(
         &self,
         dispatch: &Dispatch,
-        governance: &mut Governance,
+        governance: &mut Arc<Governance>,
         text: String,
     ) -> Option<String> {
         let content = Some(Document::of(&json!([{"type": "text", "text": text}])));

@@ -31,7 +31,7 @@ pub(crate) struct CallEvent {
     actor: Actor,
     request: Request,
     target: Option<Target>,
-    pub(super) governance: Option<Governance>,
+    pub(super) governance: Option<Arc<Governance>>,
     /// Durations of the stages in front of the outcome, once there is one.
     durations: Option<Durations>,
     inputs: Arc<DecisionInputs>,
@@ -52,7 +52,7 @@ pub(crate) const DIED: Outcome = Outcome {
 
 /// Result of the work between intent and outcome.
 pub(crate) struct CallOutcome {
-    pub(super) governance: Option<Governance>,
+    pub(super) governance: Option<Arc<Governance>>,
     inputs: Arc<DecisionInputs>,
     capture: Option<Capture>,
     captured: Option<Box<Value>>,
@@ -62,21 +62,25 @@ pub(crate) struct CallOutcome {
 }
 
 impl CallOutcome {
-    pub(crate) fn of_result(governance: Governance, result: Document, is_error: bool) -> Self {
+    pub(crate) fn of_result(governance: Arc<Governance>, result: Document, is_error: bool) -> Self {
         let status = if is_error { OutcomeStatus::ToolError } else { OutcomeStatus::Success };
         Self::new(Some(governance), Ok((result, status)))
     }
 
-    pub(crate) fn of_questions(governance: Governance, result: Document) -> Self {
+    pub(crate) fn of_questions(governance: Arc<Governance>, result: Document) -> Self {
         Self::new(Some(governance), Ok((result, OutcomeStatus::InputRequired)))
     }
 
-    pub(crate) fn of_refusal(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
+    pub(crate) fn of_refusal(
+        governance: Arc<Governance>,
+        refusal: Refusal,
+        executed: Executed,
+    ) -> Self {
         Self::new(Some(governance), Err((refusal, executed)))
     }
 
     pub(super) fn new(
-        governance: Option<Governance>,
+        governance: Option<Arc<Governance>>,
         end: Result<(Document, OutcomeStatus), (Refusal, Executed)>,
     ) -> Self {
         Self {
@@ -154,14 +158,14 @@ impl CallEvent {
     }
 
     /// Sets the governance of the call, as far as it is decided by now.
-    pub(crate) fn set_governance(&mut self, governance: Governance) {
-        self.governance = Some(governance);
+    pub(crate) fn set_governance(&mut self, governance: impl Into<Arc<Governance>>) {
+        self.governance = Some(governance.into());
     }
 
     /// Notes a denial, which decides the call: the refusal to answer with.
     pub(crate) fn deny(&mut self, denial: &Denial, policy_set: &str) -> Refusal {
         if let Some(governance) = denial.governance(policy_set) {
-            self.governance = Some(governance);
+            self.governance = Some(Arc::new(governance));
         }
         denial.refusal()
     }
@@ -259,7 +263,7 @@ impl CallEvent {
             actor: &self.actor,
             request: Some(&self.request),
             target: self.target.as_ref(),
-            governance: self.governance.as_ref(),
+            governance: self.governance.as_deref(),
             outcome,
             detached: &self.detached,
         }
@@ -290,7 +294,7 @@ impl CallEvent {
         executed: Executed,
         outcome: OutcomeStatus,
     ) -> Box<Stopped> {
-        let governance = GovernanceView::of(self.governance.as_ref(), self.id);
+        let governance = GovernanceView::of(self.governance.as_deref(), self.id);
         Box::new(Stopped { refusal, executed, governance, outcome: Some(outcome) })
     }
 }

@@ -5,6 +5,8 @@
 //! brings back, so any node continues the call, and a crash between two legs leaves nothing. Each leg is
 //! a call of its own: charged, judged, and recorded with intent and outcome.
 
+use std::sync::Arc;
+
 use portcullis_core::{
     audit::Governance,
     call::{Answer, CallState},
@@ -30,7 +32,7 @@ impl Calls {
     pub(super) async fn end_leg(
         &self,
         dispatch: &Dispatch,
-        mut governance: Governance,
+        mut governance: Arc<Governance>,
         interaction: Interaction,
     ) -> CallOutcome {
         let Interaction { requests, state, needed } = interaction;

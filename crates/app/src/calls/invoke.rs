@@ -141,16 +141,18 @@ impl Calls {
         }
         event.add_inputs(self, &call.ruling().inputs);
         event.capture_input(self, call.ruling());
-        event.set_governance(governance_of(call.ruling(), policies.version(), &[]));
+        let governance = Arc::new(governance_of(call.ruling(), policies.version(), &[]));
+        event.set_governance(Arc::clone(&governance));
         leg.continues(&call)?;
         self.connect(ctx, &visible, admission).await?;
-        let approvals = if asks {
+        let (approvals, governance) = if asks {
             let governed = Governed { call: &call, policies: &policies, dlp: &dlp };
             Box::pin(self.approve(ctx, &visible, &governed, event)).await?
         } else {
-            Vec::new()
+            (Vec::new(), governance)
         };
-        Ok(Dispatch { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
+        let ctx = ctx.clone();
+        Ok(Dispatch { ctx, call, visible, policies, dlp, view, leg, approvals, governance, claim })
     }
 }
 

@@ -118,10 +118,11 @@ impl Stages {
     #[must_use]
     pub fn durations(&self) -> Durations {
         let spent = Stage::ALL.iter().zip(&self.0.spent);
-        let spent = spent.filter_map(|(stage, spent)| {
+        let mut durations = Vec::with_capacity(spent.len());
+        durations.extend(spent.filter_map(|(stage, spent)| {
             Some((stage.as_str(), u64::try_from(spent.load(Relaxed)).ok()?))
-        });
-        Durations::new(spent.collect())
+        }));
+        Durations::new(durations)
     }
 
     /// Recording of the trace, if there is one.

@@ -18,6 +18,8 @@ type Salt = [u8; 32];
 const SALT: usize = 44;
 /// Members for which room is made at once: no call has more.
 const MEMBERS: usize = 8;
+/// The same of what is kept of a call without its payload.
+const USUAL_BYTES: usize = 512;
 
 /// Personal data and payload: hashed with a salt into the log, kept beside it or not at all.
 ///
@@ -85,6 +87,9 @@ impl Detached {
         source: &dyn Random,
     ) {
         let from = self.kept.len();
+        if self.kept.capacity() == 0 {
+            self.kept.reserve(USUAL_BYTES);
+        }
         write(&mut self.kept);
         self.add_written(name, from, usize::MAX, source);
     }

@@ -172,9 +172,10 @@ impl Denial {
     }
 
     /// Turns what is recorded of a permitted call into a denial, because its answer must not leave.
-    pub fn withhold(&self, governance: &mut Governance) {
+    pub fn withhold(&self, governance: &mut Arc<Governance>) {
         let Some(ruling) = &self.ruling else { return };
         ruling.add_to(governance);
+        let governance = Arc::make_mut(governance);
         governance.decision = Some(RecordedDecision::Deny);
         governance.policy = Some(ruling.policy.clone());
         governance.policy_version.clone_from(&ruling.policy_version);

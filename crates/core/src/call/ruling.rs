@@ -159,7 +159,14 @@ impl Ruling {
 
     /// Adds the ruling on an answer to what is recorded of its call: the policy of the call stays
     /// the one that decided, the DLP result is the worse of both.
-    pub fn add_to(&self, governance: &mut Governance) {
+    pub fn add_to(&self, governance: &mut Arc<Governance>) {
+        let adds = !self.findings.is_empty()
+            || self.dlp_result > governance.dlp_result
+            || self.flipped_by().next().is_some();
+        if !adds {
+            return;
+        }
+        let governance = Arc::make_mut(governance);
         governance.dlp_findings.extend(self.findings.iter().cloned());
         governance.dlp_result = governance.dlp_result.max(self.dlp_result);
         for policy in self.flipped_by() {

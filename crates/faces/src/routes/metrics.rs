@@ -6,7 +6,7 @@ use axum::{
     extract::{MatchedPath, Request},
     http::{Method, StatusCode},
 };
-use metrics::counter;
+use metrics::{Label, counter};
 use portcullis_app::{
     Origin,
     telemetry::histograms::{Family, MOMENTS, Times},
@@ -88,12 +88,12 @@ impl Route {
         if let Some(Refusal::RateLimited { resource, .. }) = refusal {
             counter!("portcullis_rate_limited_total", "resource" => resource.as_str()).increment(1);
         }
-        let labels = [
-            ("method", self.method.to_owned()),
-            ("path", self.path().unwrap_or("none").to_owned()),
-            ("status", status.as_str().to_owned()),
+        let labels = vec![
+            Label::from_static_parts("method", self.method),
+            Label::new("path", self.path().unwrap_or("none").to_owned()),
+            Label::new("status", status.as_str().to_owned()),
         ];
-        counter!("portcullis_http_requests_total", &labels).increment(1);
+        counter!("portcullis_http_requests_total", labels).increment(1);
         let class = class_of(self.path());
         if let Some((_, times)) = TIMES.iter().find(|(it, _)| *it == class) {
             times.count(origin.arrived, gateway.app.base.now());

@@ -51,9 +51,12 @@ pub(crate) async fn invoke(
     ToolPath(tool): ToolPath,
     request: Request,
 ) -> Outcome {
-    let (parts, body) = request.into_parts();
-    let raw = parts.uri.query().map(str::to_owned);
-    let request = RequestBody::of(&exchange, parts.headers, body, &gateway);
+    // In a block, so that nothing else of the request is carried along.
+    let (raw, request) = {
+        let (parts, body) = request.into_parts();
+        let raw = parts.uri.query().map(str::to_owned);
+        (raw, RequestBody::of(&exchange, parts.headers, body, &gateway))
+    };
     ctx.origin.stages.enter(Stage::Body, gateway.app.base.now());
     let key = idempotency_key(&request.headers);
     let wait = Wait::of(&request.headers);

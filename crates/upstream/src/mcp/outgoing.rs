@@ -1,6 +1,6 @@
 //! Requests and notifications to servers, each written once into one buffer.
 
-use std::future::pending;
+use std::{future::pending, io::Write as _};
 
 use portcullis_core::{
     json::Node,
@@ -141,9 +141,8 @@ impl Outgoing<'_> {
             lines.iter().flatten().map(|(name, line)| name.len() + line.len()).sum::<usize>();
         let mut text = Vec::with_capacity(room + 1024);
         let method = self.method.as_str();
-        text.extend_from_slice(
-            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).as_bytes(),
-        );
+        write!(text, r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#)
+            .map_err(|_| CallError::protocol(Executed::No))?;
         serde_json::to_writer(&mut text, &params).map_err(|_| CallError::protocol(Executed::No))?;
         for (name, line) in lines.into_iter().flatten() {
             add_member(&mut text, name, &line);
