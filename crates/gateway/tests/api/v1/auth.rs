@@ -120,13 +120,26 @@ async fn no_route_lets_a_stranger_in() {
     }
 }
 
+/// A body that a request of this route takes.
+fn body_of(method: &Method, path: &str) -> &'static str {
+    match *method {
+        // Tests of connections take no body.
+        Method::POST if path.ends_with("/test") => "",
+        Method::POST if path.ends_with("/get") => "{\"input\": {\"customer\": \"cus_1001\"}}",
+        Method::POST => "{\"input\": {}}",
+        Method::PATCH => "{}",
+        _ => "",
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_route_shows_or_touches_what_is_another_orgs() {
     let mut gateway = gateway().prepare();
     let orgs = ["acme", "other"].map(|name| gateway.org(name, &ENOUGH));
     let binary = env!("CARGO_BIN_EXE_portcullis");
     let provider = format!(
-        "[[providers]]\nslug = \"sample\"\ncommand = [\"{binary}\", \"sample-mcp\"]\norg = \"{}\"",
+        "[[providers]]\nslug = \"sample\"\ncommand = [\"{binary}\", \"sample-mcp\"]\norg = \"{}\"\n\
+         expose = [\"tools\", \"prompts\"]",
         orgs[1]
     );
     gateway.configure(&provider);
@@ -149,6 +162,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
     for (method, template) in templates() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
+            "/v1/prompts/{id}" | "/v1/prompts/{id}/get" => "sample:customer_letter",
             // What changes connections is walked in `connect/oauth.rs`.
             "/v1/providers/{id}" if method == Method::DELETE => continue,
             "/v1/providers/{id}" | "/v1/providers/{id}/test" => &provider,
@@ -176,13 +190,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
         };
         let ask = |who: &Principal| {
             let request = gateway.request_of(who, method.clone(), &path);
-            let body = match method {
-                // Tests of connections take no body.
-                Method::POST if path.ends_with("/test") => "",
-                Method::POST => "{\"input\": {}}",
-                Method::PATCH => "{}",
-                _ => "",
-            };
+            let body = body_of(&method, &path);
             gateway.send(request.header("content-type", "application/json").body(body))
         };
 

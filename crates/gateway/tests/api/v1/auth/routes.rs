@@ -28,8 +28,11 @@ pub(super) fn templates() -> Vec<(Method, String)> {
 /// Every route that needs a token, with the scope it asks for.
 pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> {
     let scope = |method: &Method, path: &str| match (method.as_str(), path) {
-        ("GET", "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out") => Some("mcps:read"),
-        ("POST", "/v1/mcps/{id}/invoke") => Some("mcps:invoke"),
+        (
+            "GET",
+            "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out" | "/v1/prompts" | "/v1/prompts/{id}",
+        ) => Some("mcps:read"),
+        ("POST", "/v1/mcps/{id}/invoke" | "/v1/prompts/{id}/get") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/waiting" | "/v1/providers/{id}") => Some("providers:read"),
         ("DELETE", "/v1/providers/{id}")
         | (
