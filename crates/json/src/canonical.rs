@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(text, r#""€$\u000f\nA'B\"\\\\\"/""#);
     }
 
-    /// What the RFC writes is left as it is, the examples of its appendix B among them; what it would
+    /// Numbers that the RFC writes stay as they are, the examples of its appendix B among them; a number that it would
     /// round is not.
     #[test]
     fn numbers_keep_their_digits() {

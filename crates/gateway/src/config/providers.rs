@@ -66,7 +66,7 @@ pub(crate) struct Provider {
     /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// What passes of that which it offers: `tools`, `prompts`; tools alone when absent.
+    /// Kinds of its offer that pass: `tools`, `prompts`; tools alone when absent.
     expose: Option<Vec<Exposed>>,
     /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]

@@ -80,7 +80,7 @@ impl Catalogue {
         tools.get(id).ok_or("the provider lists no such tool or prompt")
     }
 
-    /// What is known of the capability of this id, of whatever kind.
+    /// Looks up a capability of whatever kind by its id.
     fn capability(&self, id: &str) -> NameLookup {
         let Ok(parsed) = id.parse::<CapabilityId>() else { return NameLookup::NoName };
         match self.providers.get(parsed.provider()) {
@@ -95,7 +95,7 @@ impl Catalogue {
         }
     }
 
-    /// What is known of a resource of this kind, by its id without the kind.
+    /// Looks up a resource of this kind by its id without the kind.
     pub(in crate::policy) fn resource(&self, kind: CapabilityKind, short: &str) -> NameLookup {
         match CapabilityId::of_kind(kind, short) {
             Ok(id) => self.capability(id.as_str()),
