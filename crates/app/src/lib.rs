@@ -44,8 +44,7 @@ pub use self::{
         events::{EventQuery, EventView},
         exports::{
             BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,
-            ExportRequest, ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written,
-            export_log,
+            ExportRequest, ExportView, Folder, Progress, Written, describe_export,
         },
         holds::{HoldError, HoldRequest},
         log::{CheckpointSince, LogKeyError, origin},
@@ -106,7 +105,7 @@ pub use self::{
         Nodes,
         commands::{
             ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Operator,
-            OperatorError, ReindexMode, Reindexed, TokenState, Witnessed, describe_export,
+            OperatorError, ReindexMode, Reindexed, TokenState, Witnessed,
         },
         jobs::catalogue::UntoldTools,
     },

@@ -14,7 +14,7 @@ mod verification;
 pub use self::{
     audit::{ERASABLE, ErasureRequest},
     logins::NewLoginLink,
-    logs::{LogIdentity, describe_export},
+    logs::LogIdentity,
     reindex::{ReindexMode, Reindexed},
     tokens::{Inspected, TokenState},
     verification::{Indexed, Witnessed},

@@ -12,9 +12,9 @@ use std::{
 use aws_lc_rs::digest;
 use clap::Args;
 use portcullis_app::{
-    ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, describe_export,
+    ExportAsk, ExportError, ExportOutput, Progress, audit::filters::Given, describe_export,
 };
-use portcullis_core::clock::Timestamp;
+use portcullis_core::{audit::export::Format, clock::Timestamp};
 use portcullis_store::ExportBeat;
 use portcullis_upstream::ApiError;
 use serde_json::{Value, json};
