@@ -81,8 +81,6 @@ pub enum OperatorError {
     Unproven(Fault),
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
-    #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
-    NoEvent(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }
