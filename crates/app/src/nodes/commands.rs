@@ -15,6 +15,7 @@ pub use self::{
     audit::{ERASABLE, ErasureRequest},
     logins::NewLoginLink,
     logs::LogIdentity,
+    orgs::OrgChange,
     reindex::{ReindexMode, Reindexed},
     tokens::{Inspected, TokenState},
     verification::{Indexed, Witnessed},

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{EventType, keyring::Keyring},
-    id::{EventId, ExportId},
+    id::ExportId,
 };
 use portcullis_store::Org;
 use tokio_util::sync::CancellationToken;
