@@ -105,7 +105,7 @@ pub use self::{
         Nodes,
         commands::{
             ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Operator,
-            OperatorError, ReindexMode, Reindexed, TokenState, Witnessed,
+            OperatorError, OrgChange, ReindexMode, Reindexed, TokenState, Witnessed,
         },
         jobs::catalogue::UntoldTools,
     },

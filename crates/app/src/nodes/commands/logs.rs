@@ -1,15 +1,15 @@
-//! Commands on the log of an org as it is stored: export it, and find an event.
+//! Exports of the log of an org as it is stored.
 
 use std::sync::Arc;
 
 use portcullis_core::{
     audit::{EventType, keyring::Keyring},
-    id::{EventId, ExportId, OrgId},
+    id::ExportId,
 };
-use portcullis_store::{EventRecord, Org, Visibility};
+use portcullis_store::Org;
 use tokio_util::sync::CancellationToken;
 
-use super::{Operator, OperatorError};
+use super::Operator;
 use crate::{
     audit::{
         events::patience,
@@ -66,15 +66,5 @@ impl Operator {
         let recorded = self.writer.append(event, patience()).await;
         recorded.map_err(|_| ExportError::Unrecorded)?;
         Ok(written)
-    }
-
-    /// One event of the org as it is stored. Fails if there is none.
-    pub async fn stored_event(
-        &self,
-        org: OrgId,
-        id: EventId,
-    ) -> Result<EventRecord, OperatorError> {
-        let found = self.store.find_event(org, Visibility::All, id).await?;
-        found.ok_or_else(|| OperatorError::NoEvent(id.to_string()))
     }
 }
