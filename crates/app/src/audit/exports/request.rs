@@ -1,12 +1,13 @@
 //! Request for an export: its range, format, filters and extras.
 
 use portcullis_core::clock::Timestamp;
-use portcullis_store::EventFilter;
+use portcullis_store::{
+    EventFilter,
+    filters::{Given, Wrong, read_given},
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
-
-use crate::audit::filters::{Given, Wrong, event_filter};
 
 /// The longest range, in days.
 const MOST_DAYS: i64 = 366;
@@ -133,7 +134,7 @@ impl ExportAsk {
             ));
         }
         let includes = |name: &str| self.include.iter().any(|what| what == name);
-        let filter = event_filter(&self.filters)
+        let filter = read_given(&self.filters)
             .map_err(|wrong| Wrong { name: format!("filters/{}", wrong.name), ..wrong })?;
         Ok(ExportRequest {
             from,

@@ -1,12 +1,11 @@
 //! Exports as they are shown.
 
 use portcullis_core::{clock::Timestamp, id::ExportId, refusal::Refusal};
-use portcullis_store::{ExportRecord, ExportStatus};
+use portcullis_store::{ExportRecord, ExportStatus, filters::Given};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use utoipa::ToSchema;
 
 use super::Format;
-use crate::audit::filters::Given;
 
 /// An export as it stands.
 #[derive(Debug, Serialize, ToSchema)]
