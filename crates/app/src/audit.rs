@@ -8,7 +8,6 @@ pub(crate) mod events;
 pub(crate) mod evidence;
 pub(crate) mod exports;
 pub(crate) mod faults;
-pub mod filters;
 pub(crate) mod holds;
 pub(crate) mod late;
 pub(crate) mod log;

@@ -31,17 +31,15 @@ pub use self::{
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
         ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
-        OverrideRequest, OverrideView, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName,
-        ShownDefinition, TokenListQuery, TokenView, WaitingPlace, WaitingTool, WindowUsage,
+        OverrideRequest, OverrideView, PrincipalKindName, PrincipalView, ShownDefinition,
+        TokenView, WaitingPlace, WaitingTool, WindowUsage,
     },
-    approvals::{
-        ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
-    },
+    approvals::{ApprovalPage, ApprovalView, Approvals, DecisionRequest, EarlierApproval},
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
         counts::{CountStep, CountsView, StepView, ToolCounts, ToolCountsView},
-        events::{EventQuery, EventView},
+        events::EventView,
         exports::{
             BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,
             ExportRequest, ExportView, Folder, Progress, Written, describe_export,
@@ -82,9 +80,9 @@ pub use self::{
         },
         authorization::{
             Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
-            ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision,
-            DocumentRules, GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer,
-            TokenClient, proof_error, shown_digest,
+            ConfidentialClients, ConsentQuestion, ConsentView, Decision, DocumentRules,
+            GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient,
+            proof_error, shown_digest,
         },
         directory::{
             DirectoryError,
@@ -95,7 +93,7 @@ pub use self::{
             LoginParts, Logins, OpenedSession,
             failure::{LoginError, LoginFailure},
             issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
-            listing::{SessionQuery, SessionView},
+            listing::SessionView,
             openid::BegunLogin,
             person::Person,
         },

@@ -21,17 +21,17 @@ use portcullis_core::{
     id::{ExportId, OrgId},
     refusal::{Refusal, Violation},
 };
-use portcullis_store::{EventFilter, ExportBegan, ExportRecord, ExportStatus, NewExport};
+use portcullis_store::{
+    EventFilter, ExportBegan, ExportRecord, ExportStatus, NewExport,
+    filters::{Given, Wrong, read_given},
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::json;
 use tokio::sync::oneshot;
 use utoipa::ToSchema;
 
 use self::files::PER_ORG;
-use super::{
-    Audit,
-    filters::{Given, Wrong, event_filter},
-};
+use super::Audit;
 use crate::{base::claim::Claim, request::Ctx};
 
 /// The longest range, in days.
@@ -124,7 +124,7 @@ impl ExportAsk {
             return Err(Wrong::new("since", problem));
         }
         let wanted = parts.map(|(name, _)| name.to_owned()).into_iter();
-        let filter = event_filter(&self.filters)
+        let filter = read_given(&self.filters)
             .map_err(|wrong| Wrong { name: format!("filters/{}", wrong.name), ..wrong })?;
         Ok(ExportRequest {
             format,

@@ -11,11 +11,9 @@ use std::{
 
 use aws_lc_rs::digest;
 use clap::Args;
-use portcullis_app::{
-    ExportAsk, ExportError, ExportOutput, Progress, audit::filters::Given, describe_export,
-};
+use portcullis_app::{ExportAsk, ExportError, ExportOutput, Progress, describe_export};
 use portcullis_core::{audit::export::Format, clock::Timestamp};
-use portcullis_store::ExportBeat;
+use portcullis_store::{ExportBeat, filters::Given};
 use portcullis_upstream::ApiError;
 use serde_json::{Value, json};
 

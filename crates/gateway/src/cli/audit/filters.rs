@@ -1,8 +1,8 @@
 //! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::audit::filters::Given;
 use portcullis_core::id::{PrincipalId, TokenId};
+use portcullis_store::filters::Given;
 
 use crate::cli::{api::Api, output::Failure};
 
