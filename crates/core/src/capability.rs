@@ -1,4 +1,4 @@
-//! Tools and prompts, which callers use: names, definitions as upstream servers give them, and their
+//! Tools, prompts and resources, which callers use: names, definitions as upstream servers give them, and their
 //! schemas.
 
 mod definition;
@@ -13,7 +13,11 @@ pub use self::{
     },
 };
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::{
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
@@ -24,6 +28,7 @@ use crate::{
     clock::Timestamp,
     did_you_mean,
     json::{self, JsonValue as _, Node},
+    mcp::uris::{ResourceUri, Template},
 };
 
 /// Members of an input that are looked at for misspelt names.
@@ -53,6 +58,9 @@ crate::words! { listed
         #[default]
         Tool = "tool",
         Prompt = "prompt",
+        Resource = "resource",
+        /// Resources whose URIs a template makes.
+        Template = "resource_template",
     }
 }
 
@@ -63,17 +71,31 @@ impl CapabilityKind {
         match self {
             Self::Tool => "",
             Self::Prompt => "prompt:",
+            Self::Resource | Self::Template => "resource:",
+        }
+    }
+
+    /// The kinds whose ids begin differently.
+    pub const GOVERNED: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
+
+    /// The kind that policies and events name: a template is a way to name resources.
+    #[must_use]
+    pub const fn governed(self) -> Self {
+        match self {
+            Self::Template => Self::Resource,
+            Self::Tool | Self::Prompt | Self::Resource => self,
         }
     }
 }
 
-/// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
-/// but servers have them.
+/// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP
+/// advises fewer, but servers have them. The name of a resource is its URI, that of a template its text.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityName(Arc<str>);
 
-/// The one name that policy, audit and upstream all see: `<provider>:<name>` of a tool, and
-/// `prompt:<provider>:<name>` of a prompt. No provider has the name of a kind.
+/// The one name that policy, audit and upstream all see: `<provider>:<name>` of a tool,
+/// `prompt:<provider>:<name>` of a prompt, and `resource:<provider>:<uri>` of a resource or of a template. No provider
+/// has the name of a kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityId {
     text: Arc<str>,
@@ -87,6 +109,14 @@ pub struct CapabilityId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NameError(&'static str);
+
+impl NameError {
+    /// Description of what a name has to be.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        self.0
+    }
+}
 
 impl FromStr for ProviderSlug {
     type Err = NameError;
@@ -122,6 +152,26 @@ impl FromStr for CapabilityName {
                  between them",
             ))
         }
+    }
+}
+
+/// Name that stands for all resources of a provider that it does not list.
+const UNLISTED: &str = "*";
+
+impl CapabilityName {
+    /// The name of something of this kind.
+    pub fn of_kind(kind: CapabilityKind, text: &str) -> Result<Self, NameError> {
+        match kind {
+            CapabilityKind::Tool | CapabilityKind::Prompt => return text.parse(),
+            CapabilityKind::Resource if text == UNLISTED => {}
+            CapabilityKind::Resource => {
+                ResourceUri::parse(text).map_err(|error| NameError(error.sentence()))?;
+            }
+            CapabilityKind::Template => {
+                Template::parse(text).map_err(|error| NameError(error.sentence()))?;
+            }
+        }
+        Ok(Self(text.into()))
     }
 }
 
@@ -169,16 +219,45 @@ impl CapabilityId {
     pub fn of_kind(kind: CapabilityKind, short: &str) -> Result<Self, NameError> {
         let (provider, name) =
             short.split_once(':').ok_or(NameError("a tool id is `<provider>:<tool_name>`"))?;
-        Ok(Self::new(kind, &provider.parse()?, &name.parse()?))
+        Ok(Self::new(kind, &provider.parse()?, &CapabilityName::of_kind(kind, name)?))
+    }
+
+    /// The id of what `provider` has of resources and does not list.
+    #[must_use]
+    pub fn unlisted(provider: &ProviderSlug) -> Self {
+        Self::new(CapabilityKind::Resource, provider, &CapabilityName(UNLISTED.into()))
+    }
+
+    /// True for the id of all resources that a provider does not list.
+    #[must_use]
+    pub fn is_unlisted(&self) -> bool {
+        self.kind == CapabilityKind::Resource && self.name() == UNLISTED
+    }
+
+    /// The action in policies: all resources of a provider have the same.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        let is_resource = self.kind.governed() == CapabilityKind::Resource;
+        let end = if is_resource { self.name - 1 } else { self.text.len() };
+        self.text.get(..end).unwrap_or_default()
+    }
+
+    /// Key of what policies are bound to for it: its action, and for resources that are not listed their own.
+    #[must_use]
+    pub fn slot(&self) -> &str {
+        if self.is_unlisted() { &self.text } else { self.action() }
     }
 }
 
 impl FromStr for CapabilityId {
     type Err = NameError;
     fn from_str(text: &str) -> Result<Self, NameError> {
-        let prompt = CapabilityKind::Prompt;
-        match text.strip_prefix(prompt.prefix()) {
-            Some(short) => Self::of_kind(prompt, short),
+        if let Some(short) = text.strip_prefix(CapabilityKind::Prompt.prefix()) {
+            return Self::of_kind(CapabilityKind::Prompt, short);
+        }
+        match text.strip_prefix(CapabilityKind::Resource.prefix()) {
+            Some(short) if short.contains('{') => Self::of_kind(CapabilityKind::Template, short),
+            Some(short) => Self::of_kind(CapabilityKind::Resource, short),
             None => Self::of_kind(CapabilityKind::Tool, text),
         }
     }
@@ -217,7 +296,7 @@ macro_rules! text {
 text!(ProviderSlug, CapabilityName);
 text!(@show CapabilityId);
 
-/// A tool or prompt as its server defines it. All of it is the upstream's claim.
+/// A tool, prompt, resource or template as its server defines it. All of it is the upstream's claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     pub kind: CapabilityKind,
@@ -229,8 +308,9 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Untrusted hints such as `readOnlyHint`; `null` or an object.
     pub annotations: Value,
-    /// The arguments of a prompt, of which its input schema is made; `null` for a tool.
-    pub arguments: Value,
+    /// What its kind adds: the arguments of a prompt, of which its input schema is made, and of a resource an object of
+    /// its `name`, `mimeType` and `size`; `null` for a tool.
+    pub more: Value,
 }
 
 impl Definition {
@@ -245,7 +325,7 @@ impl Definition {
             input_schema,
             output_schema: None,
             annotations: Value::Null,
-            arguments: Value::Null,
+            more: Value::Null,
         }
     }
 
@@ -269,7 +349,30 @@ impl Definition {
             "type": "object", "properties": properties, "required": required,
             "additionalProperties": { "type": "string" },
         });
-        Self { kind: CapabilityKind::Prompt, arguments, ..Self::new(name, input_schema) }
+        Self { kind: CapabilityKind::Prompt, more: arguments, ..Self::new(name, input_schema) }
+    }
+
+    /// A definition of a resource or a template. The input of a read is the URI.
+    #[must_use]
+    pub fn resource(kind: CapabilityKind, name: CapabilityName, more: Value) -> Self {
+        let input_schema = json!({
+            "type": "object", "properties": { "uri": { "type": "string" } }, "required": ["uri"],
+            "additionalProperties": false,
+        });
+        Self { kind, more, ..Self::new(name, input_schema) }
+    }
+
+    /// The definition of all resources that a provider does not list.
+    #[must_use]
+    pub fn unlisted() -> Self {
+        let name = CapabilityName(UNLISTED.into());
+        Self::resource(CapabilityKind::Resource, name, Value::Null)
+    }
+
+    /// Media type of a resource, as its server tells it.
+    #[must_use]
+    pub fn mime_type(&self) -> Option<&str> {
+        self.more.get("mimeType")?.as_str()
     }
 
     /// SHA-256 of the canonical definition: the text a model sees and the schemas.
@@ -314,9 +417,15 @@ pub struct Capability {
     /// When this version was first seen.
     pub updated_at: Timestamp,
     shown: Option<Box<Definition>>,
-    input: Schema,
+    input: Arc<Schema>,
     output: Option<Result<Schema, SchemaError>>,
 }
+
+/// The schema of the input of every read, compiled once.
+static READ: LazyLock<Option<Arc<Schema>>> = LazyLock::new(|| {
+    let schema = Definition::unlisted().input_schema;
+    Schema::compile(&schema).ok().map(Arc::new)
+});
 
 impl Capability {
     /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
@@ -327,7 +436,11 @@ impl Capability {
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
         let mut shown = definition.plain();
-        let input = Schema::compile(&shown.input_schema)?;
+        let of_resource = definition.kind.governed() == CapabilityKind::Resource;
+        let input = match READ.as_ref().filter(|_| of_resource) {
+            Some(read) => Arc::clone(read),
+            None => Arc::new(Schema::compile(&shown.input_schema)?),
+        };
         let output = shown.output_schema.as_ref().map(Schema::compile_any);
         if let Some(Err(_)) = output {
             shown.output_schema = None;
@@ -341,6 +454,12 @@ impl Capability {
             input,
             output,
         })
+    }
+
+    /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs.
+    #[must_use]
+    pub fn slot_version(&self) -> &str {
+        if self.id.kind().governed() == CapabilityKind::Resource { "" } else { &self.version }
     }
 
     /// The definition as clients and validators read it: with schemas in plain words, without an output

@@ -90,9 +90,11 @@ fn check_literal(
     } else if *kind == entity_types().action {
         ("unknown_action", catalogue.action(id))
     } else if *kind == entity_types().tool {
-        ("unknown_tool", catalogue.resource(CapabilityKind::Tool, id))
+        ("unknown_tool", catalogue.entity(CapabilityKind::Tool, id))
     } else if *kind == entity_types().prompt {
-        ("unknown_prompt", catalogue.resource(CapabilityKind::Prompt, id))
+        ("unknown_prompt", catalogue.entity(CapabilityKind::Prompt, id))
+    } else if *kind == entity_types().resource {
+        ("unknown_resource", catalogue.entity(CapabilityKind::Resource, id))
     } else if *kind == entity_types().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
@@ -115,7 +117,9 @@ fn check_literal(
             return;
         }
         NameLookup::NoTool => format!("`{id}`: the provider has no such tool or prompt"),
-        NameLookup::NoName => format!("`{id}` is neither a tool, a prompt nor a group of them"),
+        NameLookup::NoName => {
+            format!("`{id}` is neither a tool, a prompt, a resource nor a group of them")
+        }
     };
     check.problems.push(Problem::new(offset(), code, problem));
 }
