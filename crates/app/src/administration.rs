@@ -15,8 +15,8 @@ pub use self::{
     holds::{HoldView, ListedHolds},
     org::{OrgLimits, OrgUsage, OrgView, WindowUsage},
     overrides::{MAX_OVERRIDE_SECONDS, OverrideRequest, OverrideView},
-    principals::{ListedPrincipals, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName},
-    tokens::{ListedTokens, MadeToken, TokenListQuery, TokenView},
+    principals::{ListedPrincipals, PrincipalKindName, PrincipalView},
+    tokens::{ListedTokens, MadeToken, TokenView},
     tools::{AcceptedTool, ListedWaiting, ShownDefinition, WaitingPlace, WaitingTool},
 };
 

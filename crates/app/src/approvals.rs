@@ -14,7 +14,7 @@ mod waiting;
 pub(crate) use self::{asking::Obtained, ending::EVERY};
 pub use self::{
     deciding::DecisionRequest,
-    listing::{ApprovalPage, ApprovalQuery, ApprovalView, EarlierApproval},
+    listing::{ApprovalPage, ApprovalView, EarlierApproval},
 };
 
 use std::sync::{Arc, OnceLock};

@@ -8,12 +8,12 @@ pub(crate) mod events;
 pub(crate) mod evidence;
 pub(crate) mod exports;
 pub(crate) mod faults;
-pub mod filters;
 pub(crate) mod holds;
 pub(crate) mod late;
 pub(crate) mod log;
 mod mismatches;
 pub(crate) mod outcome;
+mod pace;
 pub(crate) mod proven;
 mod repeats;
 pub(crate) mod retention;
@@ -29,7 +29,7 @@ use self::{
     accesses::{Accessed, no_looks},
     anchors::Anchors,
     coalesced::{Coalesced, no_refusals},
-    exports::{ExportLimits, Exports, folder::Folder},
+    exports::{ExportLimits, Folder, files::Exports},
     late::LateEvents,
     log::LogSigner,
     mismatches::Mismatches,

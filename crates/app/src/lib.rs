@@ -31,21 +31,18 @@ pub use self::{
     administration::{
         AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
         ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
-        OverrideRequest, OverrideView, PrincipalKindName, PrincipalQuery, PrincipalView, RoleName,
-        ShownDefinition, TokenListQuery, TokenView, WaitingPlace, WaitingTool, WindowUsage,
+        OverrideRequest, OverrideView, PrincipalKindName, PrincipalView, ShownDefinition,
+        TokenView, WaitingPlace, WaitingTool, WindowUsage,
     },
-    approvals::{
-        ApprovalPage, ApprovalQuery, ApprovalView, Approvals, DecisionRequest, EarlierApproval,
-    },
+    approvals::{ApprovalPage, ApprovalView, Approvals, DecisionRequest, EarlierApproval},
     audit::{
         Audit, AuditParts,
         anchors::{AnchorFile, Anchors, WitnessedBy},
         counts::{CountStep, CountsView, StepView, ToolCounts, ToolCountsView},
-        events::{EventQuery, EventView},
+        events::EventView,
         exports::{
             BegunExport, ExportAsk, ExportError, ExportFile, ExportLimits, ExportOutput,
-            ExportRequest, ExportView, ExportedLog, Folder, Format, Progress, SignedLog, Written,
-            export_log,
+            ExportRequest, ExportView, Folder, Progress, Written, describe_export,
         },
         holds::{HoldError, HoldRequest},
         log::{CheckpointSince, LogKeyError, origin},
@@ -84,9 +81,9 @@ pub use self::{
         },
         authorization::{
             Answer, Authorization, AuthorizationParts, CodeRequest, ConfidentialClient,
-            ConfidentialClients, ConsentQuery, ConsentQuestion, ConsentView, Decision,
-            DocumentRules, GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer,
-            TokenClient, proof_error, shown_digest,
+            ConfidentialClients, ConsentQuestion, ConsentView, Decision, DocumentRules,
+            GrantRequest, PresentedClient, RefreshRequest, Step, TokenAnswer, TokenClient,
+            proof_error, shown_digest,
         },
         directory::{
             DirectoryError,
@@ -97,7 +94,7 @@ pub use self::{
             LoginParts, Logins, OpenedSession,
             failure::{LoginError, LoginFailure},
             issuers::{IssuerCredential, LoginIssuer, LoginIssuerState},
-            listing::{SessionQuery, SessionView},
+            listing::SessionView,
             openid::BegunLogin,
             person::Person,
         },
@@ -107,7 +104,7 @@ pub use self::{
         Nodes,
         commands::{
             ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Operator,
-            OperatorError, ReindexMode, Reindexed, TokenState, Witnessed, describe_export,
+            OperatorError, OrgChange, ReindexMode, Reindexed, TokenState, Witnessed,
         },
         jobs::catalogue::UntoldTools,
     },

@@ -35,12 +35,10 @@ mod tests;
 pub use self::{
     capture::{Capture, MOST_PAYLOAD_BYTES},
     commitment::Detached,
-    csv::{CSV_COLUMNS, CSV_MARK, CsvLines},
     event::{Durations, Event, EventParts, RecordedEvent},
     leaf::{LeafError, leaf_bytes},
     merkle::{Hash, leaf_hash},
     nodes::Plan,
-    ocsf::{OCSF_VERSION, ocsf_line},
     packed::{RestoredRecord, restore},
     record::{
         Actor, ActorClient, Auth, Credential, DlpFinding, DlpResult, EventType, Governance,

@@ -7,6 +7,7 @@
 use std::{fmt, net::IpAddr, str::FromStr};
 
 use aws_lc_rs::digest;
+use serde::Deserialize;
 
 use crate::{
     id::PrincipalKind,
@@ -20,7 +21,8 @@ const CHECKSUM: usize = 6;
 
 crate::words! { listed
     /// Purpose of a token.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum TokenKind {
         /// `mcp_live_…`: a user's access token.
         User = "user",

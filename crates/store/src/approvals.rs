@@ -19,6 +19,7 @@ use self::rows::WithoutInput;
 use crate::{
     db::{Found, Store, all, boxed, changed, find, list, one, read},
     error::StoreError,
+    filters,
 };
 
 /// A change of an approval, written with its event.
@@ -66,15 +67,11 @@ pub struct ApprovalLimits {
     pub bytes: u64,
 }
 
-/// Filter of a list of approvals. Empty parts let everything through.
-#[derive(Debug, Clone)]
-pub struct ApprovalFilter {
-    /// Status at `now`: an open approval over its time is expired.
-    pub status: Option<Status>,
-    /// The principal whose calls they are for.
-    pub requester: Option<PrincipalId>,
-    /// The moment of the list.
-    pub now: Timestamp,
+filters::filter! {
+    /// Filter of a list of approvals at `now`, when an open one over its time is expired.
+    ApprovalFilter {
+        status: Option<Status> as Option<String> = "only those with this status at this moment", pattern = "^(pending|approved|denied|expired|consumed)$";
+    } at { now: Timestamp }
 }
 
 /// Approvals of all orgs that wait for a decision.
@@ -146,21 +143,8 @@ impl Store {
         Ok(PendingApprovals { count, oldest })
     }
 
-    /// The org's approvals that match, newest first, going on behind the approval `after`.
-    #[boxed]
-    pub async fn list_approvals(
-        &self,
-        org: OrgId,
-        filter: &ApprovalFilter,
-        after: Option<ApprovalId>,
-        limit: u32,
-    ) -> Result<Vec<StoredApproval>, StoreError> {
-        let list = select(listed(filter));
-        Ok(list!(self, org, list => org, filter.status.map(Status::as_str), filter.now,
-            filter.requester, after, limit))
-    }
-
-    /// The same, as far as a list is filtered by it.
+    /// The org's approvals that match, newest first, going on behind the approval `after`, as far as a list is
+    /// filtered by it.
     #[boxed]
     pub async fn glance_at_approvals(
         &self,
@@ -173,7 +157,7 @@ impl Store {
             "SELECT org_id, id, principal_id, capability_id, audience, size FROM approvals ";
         let list = glance.to_owned() + listed(filter);
         Ok(list!(self, org, list => org, filter.status.map(Status::as_str), filter.now,
-            filter.requester, after, limit))
+            after, limit))
     }
 
     /// Approvals of the org that have these ids, newest first.
@@ -281,11 +265,11 @@ fn select_without_input(rest: &str) -> String {
 fn listed(filter: &ApprovalFilter) -> &'static str {
     if filter.status.is_some_and(Status::is_open) {
         "WHERE org_id = $1 AND status IN ('pending', 'approved') AND status = $2 AND expires_at > $3 \
-         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
+         AND ($4 IS NULL OR id < $4) ORDER BY id DESC LIMIT $5"
     } else {
         "WHERE org_id = $1 AND ($2 IS NULL OR $2 = CASE \
          WHEN status IN ('pending', 'approved') AND expires_at <= $3 THEN 'expired' ELSE status END) \
-         AND ($4 IS NULL OR principal_id = $4) AND ($5 IS NULL OR id < $5) ORDER BY id DESC LIMIT $6"
+         AND ($4 IS NULL OR id < $4) ORDER BY id DESC LIMIT $5"
     }
 }
 

@@ -12,7 +12,7 @@ use portcullis_core::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use self::consents::{Consent, ConsentPage};
+pub use self::consents::{Consent, ConsentQuery};
 use crate::{
     db::{FromRow, Row, Store, boxed, change, changed, find, read, run},
     error::{DriverError, StoreError},

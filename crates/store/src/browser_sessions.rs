@@ -16,6 +16,7 @@ pub use self::links::LoginLink;
 use crate::{
     db::{Row, Store, boxed, change, changed, find, list, read, record, run},
     error::{DriverError, StoreError},
+    filters,
     logins::LoginRecord,
     search::{beginning, begins, people},
     tokens::Assertion,
@@ -48,15 +49,13 @@ pub struct BrowserSession {
     pub ended_at: Option<Timestamp>,
 }
 
-/// Page of the sessions of an org that have not ended, by id.
-#[derive(Debug, Clone, Copy)]
-pub struct SessionPage<'a> {
-    pub principal_id: Option<PrincipalId>,
-    /// Only those of people of whose names or addresses a word begins so.
-    pub search: Option<&'a str>,
-    pub after: Option<SessionId>,
-    pub limit: u32,
-    pub now: Timestamp,
+filters::filter! {
+    /// Page of the sessions of an org that have not ended, by id.
+    SessionQuery {
+        #[serde(deserialize_with = "filters::search")]
+        q: Option<String> = "only those of people of whose names or addresses a word begins so, in any case", max_length = 64, pattern = "[^, ]";
+        principal: Option<PrincipalId> as Option<String> = "only this person's; another's needs `admin`", pattern = "^(usr|sa)_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+    } at { after: Option<SessionId>, limit: usize, now: Timestamp }
 }
 
 record!(BrowserSession in "browser_sessions", |row| id, org_id, principal_id, issuer, acr,
@@ -138,17 +137,17 @@ impl Store {
     pub async fn list_sessions(
         &self,
         org: OrgId,
-        page: SessionPage<'_>,
+        page: &SessionQuery,
     ) -> Result<Vec<BrowserSession>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let list = match (page.search, page.principal_id) {
+        let list = match (page.q.as_ref(), page.principal) {
             (Some(_), None) => search(),
             (Some(_), Some(_)) => list_of(&format!("principal_id = $3 AND {}", begins("$3", "$6"))),
             (None, Some(_)) => list_of("principal_id = $3 AND $6 = ''"),
             (None, None) => list_of("$3 IS NULL AND $6 = ''"),
         };
-        let beginning = beginning(page.search);
-        Ok(list!(self, org, list => org, after, page.principal_id, page.now, page.limit, beginning))
+        let beginning = beginning(page.q.as_deref());
+        Ok(list!(self, org, list => org, after, page.principal, page.now, page.limit, beginning))
     }
 
     /// Notes that a session was seen, and until when it lasts by that; an older moment never

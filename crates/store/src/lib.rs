@@ -41,6 +41,7 @@ mod counters;
 mod db;
 mod error;
 mod exports;
+pub mod filters;
 mod idempotency;
 mod identities;
 mod logins;
@@ -92,8 +93,8 @@ pub use crate::{
         seal::{RefusedRow, RowFault, Sealer, SignedNote, UnsealedEvent},
         writer::{AtWork, AuditProgress, AuditSettings, AuditTask, AuditWriter, Began},
     },
-    authorization::{AuthorizationCode, Consent, ConsentPage},
-    browser_sessions::{BrowserSession, LoginLink, SessionPage},
+    authorization::{AuthorizationCode, Consent, ConsentQuery},
+    browser_sessions::{BrowserSession, LoginLink, SessionQuery},
     counters::{
         Charge, ChargeOutcome, Cost, CountersError, CountersTask, CountersUrl, CountersUrlError,
         SharedCounters, WindowCounts,
@@ -114,7 +115,7 @@ pub use crate::{
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     policy_overrides::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
-    principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery},
+    principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery, RoleName},
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,

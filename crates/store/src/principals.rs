@@ -5,7 +5,7 @@ mod pages;
 
 pub use self::{
     changes::{Changed, LastAdmin, PrincipalChange},
-    pages::PrincipalQuery,
+    pages::{PrincipalQuery, RoleName},
 };
 
 use std::collections::{BTreeMap, BTreeSet};

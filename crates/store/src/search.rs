@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Characters of a row at most, and of what is asked.
-const LONGEST: usize = 64;
+pub(crate) const LONGEST: usize = 64;
 /// A letter behind all others.
 const END: char = char::MAX;
 /// Words of a text that are found at most.

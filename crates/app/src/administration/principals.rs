@@ -10,8 +10,9 @@ use portcullis_core::{
     principal::{Caller, Role, ScopeSet},
     refusal::{Conflict, Refusal},
 };
-pub use portcullis_store::PrincipalQuery;
-use portcullis_store::{Changed, LastAdmin, Principal, PrincipalChange, StoreError};
+use portcullis_store::{
+    Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery, RoleName, StoreError,
+};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -32,18 +33,6 @@ pub enum PrincipalKindName {
     /// A person.
     User,
     /// A program.
-    Service,
-}
-
-/// Role of a principal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-#[schema(as = Role)]
-pub enum RoleName {
-    Member,
-    Auditor,
-    Admin,
-    /// Of service accounts: exactly the scopes that are listed.
     Service,
 }
 
@@ -119,12 +108,13 @@ impl Administration {
     pub async fn principals(
         &self,
         ctx: &Ctx,
-        query: &PrincipalQuery,
+        mut query: PrincipalQuery,
     ) -> Result<ListedPrincipals, Refusal> {
-        let page = PrincipalQuery { limit: query.limit + 1, ..query.clone() };
-        let mut found = self.base.store.page_principals(ctx.caller().org_id, &page).await?;
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
+        let limit = query.limit;
+        query.limit += 1;
+        let mut found = self.base.store.page_principals(ctx.caller().org_id, &query).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
         let end = found.last().filter(|_| more).map(|last| last.id);
         Ok(ListedPrincipals { items: found.into_iter().map(PrincipalView::from).collect(), end })
     }

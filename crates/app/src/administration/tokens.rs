@@ -7,7 +7,7 @@ use portcullis_core::{
     principal::AuthMethod,
     refusal::Refusal,
     secret::Secret,
-    token::{CidrList, TokenKind},
+    token::CidrList,
     trust::Thumbprint,
 };
 use portcullis_store::{ListedState, ListedToken, TokenQuery, TokenRecord};
@@ -114,19 +114,6 @@ fn expose<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(secret.expose())
 }
 
-/// Filter and place of a list of tokens.
-#[derive(Debug, Clone, Default)]
-pub struct TokenListQuery {
-    /// Only those of which a word begins so: label, names and addresses of the principal.
-    pub search: Option<String>,
-    pub principal: Option<PrincipalId>,
-    pub kind: Option<TokenKind>,
-    pub state: Option<ListedState>,
-    /// Only beyond this one.
-    pub after: Option<TokenId>,
-    pub limit: usize,
-}
-
 /// A page of tokens. It may be short or empty before the end.
 #[derive(Debug)]
 pub struct ListedTokens {
@@ -137,18 +124,9 @@ pub struct ListedTokens {
 
 impl Administration {
     /// The tokens of the caller's org, by id.
-    pub async fn tokens(&self, ctx: &Ctx, query: &TokenListQuery) -> Result<ListedTokens, Refusal> {
-        let TokenListQuery { ref search, principal, kind, state, after, limit } = *query;
-        let page = TokenQuery {
-            search: search.as_deref(),
-            principal_id: principal,
-            kind,
-            state,
-            now: self.base.now(),
-            after,
-            limit: u32::try_from(limit).unwrap_or(u32::MAX),
-        };
-        let found = self.base.store.page_tokens(ctx.caller().org_id, &page).await?;
+    pub async fn tokens(&self, ctx: &Ctx, query: TokenQuery) -> Result<ListedTokens, Refusal> {
+        let query = TokenQuery { now: self.base.now(), ..query };
+        let found = self.base.store.page_tokens(ctx.caller().org_id, &query).await?;
         let view =
             |listed: ListedToken| TokenView::of(listed.token, listed.principal_name, listed.state);
         Ok(ListedTokens { items: found.tokens.into_iter().map(view).collect(), end: found.reached })

@@ -106,15 +106,6 @@ impl ApprovalView {
     }
 }
 
-/// Filter of a list of approvals.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ApprovalQuery {
-    pub status: Option<Status>,
-    /// Only those before this one.
-    pub after: Option<ApprovalId>,
-    pub limit: usize,
-}
-
 /// A page of approvals, the newest first.
 #[derive(Debug)]
 pub struct ApprovalPage {
@@ -185,14 +176,20 @@ impl PickedPage {
 }
 
 impl Approvals {
-    /// The approvals that the caller may see. Only those that are shown are read.
-    pub async fn list(&self, ctx: &Ctx, query: &ApprovalQuery) -> Result<ApprovalPage, Refusal> {
+    /// The approvals that the caller may see, going on behind `after`. Only those that are shown are read.
+    pub async fn list(
+        &self,
+        ctx: &Ctx,
+        filter: ApprovalFilter,
+        after: Option<ApprovalId>,
+        limit: usize,
+    ) -> Result<ApprovalPage, Refusal> {
         let looking = self.looking(ctx).await?;
         let now = self.base.now();
         let org = ctx.caller().org_id;
-        let filter = ApprovalFilter { status: query.status, requester: None, now };
-        let mut picked = PickedPage { limit: query.limit, ..PickedPage::default() };
-        let end = self.pick(org, &looking, &filter, query.after, &mut picked).await?;
+        let filter = ApprovalFilter { now, ..filter };
+        let mut picked = PickedPage { limit, ..PickedPage::default() };
+        let end = self.pick(org, &looking, &filter, after, &mut picked).await?;
         let read = self.base.store.approvals_among(org, &picked.ids, ApprovalParts::All).await?;
         let seen = read.into_iter().map(|it| it.approval).filter(|it| looking.sees(it));
         Ok(ApprovalPage { items: seen.map(|it| ApprovalView::new(it, now)).collect(), end })
@@ -245,7 +242,7 @@ impl Approvals {
     ) -> Result<Vec<EarlierApproval>, Refusal> {
         let store = &self.base.store;
         let tool = &found.tool.id;
-        let filter = ApprovalFilter { status: None, requester: None, now };
+        let filter = ApprovalFilter { status: None, now };
         let before = store.glance_at_approvals(org, &filter, Some(found.id), READ_AT_ONCE).await?;
         let may_be = |it: &&ApprovalGlance| it.capability_id == *tool && looking.may_see(it);
         let mut picked = PickedPage { limit: EARLIER, ..PickedPage::default() };

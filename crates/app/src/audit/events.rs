@@ -137,16 +137,6 @@ pub(crate) fn recovered(intent: &OpenIntent) -> Option<NewEvent> {
     })
 }
 
-/// Filter and order of a list of events.
-#[derive(Debug, Clone)]
-pub struct EventQuery {
-    pub filter: EventFilter,
-    pub order: EventOrder,
-    /// Only beyond this place in the log.
-    pub after: Option<i64>,
-    pub limit: usize,
-}
-
 /// Events that are read at a time for a page.
 const READ_AT_ONCE: usize = 50;
 /// Bytes of events after which a page ends, however few those are: payloads are read with them.
@@ -264,27 +254,33 @@ impl Audit {
 
     /// The events the caller may see: its principal's, those of its own grant if its token was
     /// handed on, or everybody's with `audit:read`.
-    pub async fn events(&self, ctx: &Ctx, query: &EventQuery) -> Result<Events, Refusal> {
+    pub async fn events(
+        &self,
+        ctx: &Ctx,
+        filter: &EventFilter,
+        order: EventOrder,
+        after: Option<i64>,
+        most: usize,
+    ) -> Result<Events, Refusal> {
         let org = ctx.caller().org_id;
         self.note_look(ctx).await?;
         self.seal(org).await?;
         let store = &self.base.store;
         let seen = visibility(ctx);
         let mut items = Vec::new();
-        let mut last = query.after;
+        let mut last = after;
         let mut bytes = 0;
         loop {
-            let room = query.limit.saturating_sub(items.len()).min(READ_AT_ONCE);
+            let room = most.saturating_sub(items.len()).min(READ_AT_ONCE);
             let limit = u32::try_from(room).unwrap_or(u32::MAX);
-            let page =
-                store.list_events(org, seen, &query.filter, query.order, last, limit).await?;
+            let page = store.list_events(org, seen, filter, order, last, limit).await?;
             for record in &page.events {
                 bytes += record.core.len() + record.detached.as_deref().map_or(0, str::len);
                 items.push(self.event_view(org, record, Shown::Named)?);
             }
             last = page.reached.or(last);
             let ends = !page.more || page.events.len() < room;
-            if ends || items.len() >= query.limit || bytes >= PAGE_BYTES {
+            if ends || items.len() >= most || bytes >= PAGE_BYTES {
                 return Ok(Events { items, more: page.more, last });
             }
         }

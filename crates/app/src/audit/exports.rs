@@ -5,156 +5,232 @@
 //! recorded. Wherever the node dies, the row is pending and there is no file; the next start
 //! reports that.
 
-pub(crate) mod folder;
-mod job;
-pub(crate) mod pace;
-pub(crate) mod request;
-mod view;
+pub(crate) mod files;
 pub(crate) mod writing;
 
-pub(crate) use self::job::sweep;
 pub use self::{
-    folder::Folder,
-    request::{ExportAsk, ExportRequest, Format},
-    view::ExportView,
-    writing::{ExportError, ExportOutput, ExportedLog, Progress, SignedLog, Written, export_log},
+    files::{ExportFile, ExportLimits, Folder},
+    writing::{ExportError, ExportOutput, Progress, Written, describe_export},
 };
 
-use std::{fs::File, io, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use portcullis_core::{
-    audit::{self, Actor, Detached, Event, EventType, Outcome, Target},
+    audit::export::Format,
     clock::Timestamp,
-    id::{EventId, ExportId, OrgId},
-    random::Random,
-    refusal::{Executed, Refusal, Unavailable, Violation},
+    id::{ExportId, OrgId},
+    refusal::{Refusal, Violation},
 };
-use portcullis_store::{ExportBegan, ExportQuota, ExportRecord, ExportStatus, NewExport};
-use serde_json::{Map, Value};
-use tokio::sync::{Semaphore, oneshot};
-use tokio_util::sync::CancellationToken;
+use portcullis_store::{
+    EventFilter, ExportBegan, ExportRecord, ExportStatus, NewExport,
+    filters::{Given, Wrong, read_given},
+};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::json;
+use tokio::sync::oneshot;
+use utoipa::ToSchema;
 
-use super::{Audit, events::object};
+use self::files::PER_ORG;
+use super::Audit;
 use crate::{base::claim::Claim, request::Ctx};
 
-/// Exports of one org at once.
-const PER_ORG: u32 = 3;
-/// Exports that a node writes at once; others wait for their turn.
-const PER_NODE: usize = 2;
-/// Seconds for which a file can be fetched.
-const KEPT: i64 = 24 * 60 * 60;
+/// The longest range, in days.
+const MOST_DAYS: i64 = 366;
+/// The range if the request has no beginning, in days.
+const USUAL_DAYS: i64 = 30;
+const DAY: i64 = 86_400;
 /// Time that the caller waits for an export that is quick.
 const QUICK: Duration = Duration::from_secs(2);
-/// When to ask again if there are too many.
+/// When to ask again if there are too many, in seconds.
 const RETRY: i64 = 10;
 
-/// The exports of this node.
-#[derive(Debug)]
-pub(crate) struct Exports {
-    folder: Folder,
-    limits: ExportLimits,
-    turns: Arc<Semaphore>,
-    /// Cancelled when the node ends.
-    pub(crate) stop: CancellationToken,
+/// The body of an export; without any, the last 30 days as `jsonl`.
+#[derive(Debug, Clone, Default, ToSchema)]
+#[schema(as = ExportAsked)]
+pub struct ExportAsk {
+    /// RFC 3339, inclusive, on `recorded_at`; 30 days before `to` by default. Fractions of a
+    /// millisecond are rounded up.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub from: Option<Timestamp>,
+    /// RFC 3339, exclusive; now by default. At most 366 days after `from`.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub to: Option<Timestamp>,
+    /// `jsonl` (default), `csv` or `ocsf`.
+    #[schema(example = "jsonl", pattern = "^(jsonl|csv|ocsf)$")]
+    pub format: Option<String>,
+    /// The filters of `GET /v1/audit/events`, each with an array of values.
+    #[schema(value_type = Option<Object>)]
+    pub filters: Given,
+    /// Of `jsonl`: `payloads`, `proofs`. Of `csv`: `bom`, the mark by which Excel reads UTF-8.
+    #[schema(value_type = Option<Vec<String>>)]
+    pub include: Vec<String>,
+    /// Of `jsonl`: the size of a tree whose checkpoint you kept. The file then also proves that
+    /// the log of that time is its beginning.
+    pub since: Option<u64>,
 }
 
-impl Exports {
-    pub(crate) fn new(folder: Folder, limits: ExportLimits) -> Self {
-        let turns = Arc::new(Semaphore::new(PER_NODE));
-        Self { folder, limits, turns, stop: CancellationToken::new() }
+/// The request, as it was remembered.
+// **Invariant:** one that was read can be made, and both bounds are whole milliseconds, as they are written.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[schema(as = ExportRequested)]
+pub struct ExportRequest {
+    /// The form of the file.
+    format: Format,
+    /// The first moment that it covers.
+    from: Timestamp,
+    /// The moment before which it ends.
+    pub to: Timestamp,
+    /// The filters as they were given.
+    #[schema(value_type = BTreeMap<String, Vec<String>>)]
+    filters: Given,
+    /// Parts that were asked for besides: `payloads`, `proofs`, `bom`.
+    include: Vec<String>,
+    /// The size of the tree that the file continues.
+    since: Option<u64>,
+    /// The file proves that nothing in the range was left out.
+    complete: bool,
+    #[serde(skip)]
+    filter: EventFilter,
+}
+
+impl ExportAsk {
+    /// Fills in defaults. Rejects what cannot be made, naming the member.
+    pub fn read(self, now: Timestamp) -> Result<ExportRequest, Wrong> {
+        // Not rounded up: what is recorded later in this millisecond is the next export's.
+        let to = self.to.map_or(now.floor_to_millis(), Timestamp::ceil_to_millis);
+        let usual = || to.plus_seconds(-USUAL_DAYS * DAY);
+        let from = self.from.map_or_else(usual, Timestamp::ceil_to_millis);
+        if from >= to {
+            return Err(Wrong::new("to", "has to be later than `from`"));
+        }
+        if to.as_micros().saturating_sub(from.as_micros()) > MOST_DAYS * DAY * 1_000_000 {
+            return Err(Wrong::new("from", format!("may be {MOST_DAYS} days before `to`")));
+        }
+        let named = self.format.as_deref().map_or(Some(Format::Jsonl), Format::from_word);
+        let format = named
+            .ok_or_else(|| Wrong::new("format", format!("takes {}", Format::NAMES.join(", "))))?;
+        let parts = [("payloads", Format::Jsonl), ("proofs", Format::Jsonl), ("bom", Format::Csv)];
+        for what in &self.include {
+            let Some((_, goes_with)) = parts.iter().find(|(name, _)| name == what) else {
+                return Err(Wrong::new("include", "takes payloads, proofs, bom"));
+            };
+            if format != *goes_with {
+                let problem = "takes payloads and proofs with the format jsonl, bom with csv";
+                return Err(Wrong::new("include", problem));
+            }
+        }
+        if format != Format::Jsonl && self.since.is_some() {
+            let problem = "goes with the format jsonl; the others prove nothing";
+            return Err(Wrong::new("since", problem));
+        }
+        let wanted = parts.map(|(name, _)| name.to_owned()).into_iter();
+        let filter = read_given(&self.filters)
+            .map_err(|wrong| Wrong { name: format!("filters/{}", wrong.name), ..wrong })?;
+        Ok(ExportRequest {
+            format,
+            from,
+            to,
+            complete: format == Format::Jsonl && self.filters.is_empty(),
+            filters: self.filters,
+            include: wanted.filter(|name| self.include.contains(name)).collect(),
+            since: self.since,
+            filter,
+        })
     }
+}
 
-    /// True while enough is free on the disk of the folder for files to grow on it.
-    pub(crate) async fn has_space(&self) -> io::Result<bool> {
-        let folder = self.folder.clone();
-        let least = self.limits.min_free_bytes;
-        // A disk may take its time to answer, above all one at the end of a network.
-        let asked = tokio::task::spawn_blocking(move || folder.free_bytes());
-        Ok(asked.await.map_err(io::Error::other)?? >= least)
+impl ExportRequest {
+    fn includes(&self, part: &str) -> bool {
+        self.include.iter().any(|name| name == part)
     }
 }
 
-/// Limits on export files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExportLimits {
-    /// Files of an org at once, those included that are being written.
-    pub files: u32,
-    /// Bytes of an org's files together.
-    pub bytes: u64,
-    /// Bytes that have to stay free on the disk of the folder: the log may lie there, too.
-    pub min_free_bytes: u64,
+/// An export as it stands.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Export)]
+pub struct ExportView {
+    /// The export.
+    pub id: ExportId,
+    /// Its state.
+    pub status: ExportStatus,
+    #[serde(flatten)]
+    asked: ExportRequest,
+    #[serde(flatten)]
+    written: ExportWritten,
+    /// Path of the file, once it is ready.
+    file: Option<String>,
+    /// When it was begun.
+    created_at: Timestamp,
+    /// When the file is deleted.
+    expires_at: Timestamp,
+    /// Why there is no file, in one word.
+    error: Option<String>,
+    /// Progress while it is written.
+    progress: Option<ExportProgress>,
 }
 
-impl Default for ExportLimits {
-    /// 100 files of 10 GiB together, and 1 GiB that stays free.
-    fn default() -> Self {
-        Self { files: 100, bytes: 10 << 30, min_free_bytes: 1 << 30 }
+/// The file, as far as it is known.
+#[derive(Debug, Default, Serialize, Deserialize, ToSchema)]
+struct ExportWritten {
+    /// The part of the log that it covers.
+    range: Option<ExportRange>,
+    /// Number of events.
+    events: Option<u64>,
+    /// Its size.
+    bytes: Option<u64>,
+    /// Its SHA-256, in hex.
+    sha256: Option<String>,
+    /// Number of events that are not what the log holds; absent when it is 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mismatched: Option<u64>,
+}
+
+/// A range of sequence numbers.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+struct ExportRange {
+    /// The first.
+    first: u64,
+    /// The last.
+    last: u64,
+    /// Size of the tree whose checkpoint covers them; `null` where the file proves nothing.
+    checkpoint_size: Option<u64>,
+}
+
+/// Progress of an export that is being written.
+#[derive(Debug, Serialize, ToSchema)]
+struct ExportProgress {
+    /// Places of the log that were looked at.
+    scanned: i64,
+    /// Places of the log to look at.
+    total: i64,
+    /// The same as a percentage.
+    percent: i64,
+}
+
+impl ExportView {
+    fn of(export: &ExportRecord) -> Result<Self, Refusal> {
+        let total = export.total;
+        let scanned = export.scanned;
+        let pending = export.status == ExportStatus::Pending;
+        let percent = if total > 0 { 100 * scanned.min(total) / total } else { 0 };
+        Ok(Self {
+            id: export.id,
+            status: export.status,
+            asked: stored(&export.request).ok_or(Refusal::Internal)?,
+            written: export.result.as_deref().and_then(stored).unwrap_or_default(),
+            file: (export.status == ExportStatus::Ready)
+                .then(|| format!("/v1/audit/exports/{}/file", export.id)),
+            created_at: export.created_at,
+            expires_at: export.expires_at,
+            error: export.error.clone(),
+            progress: pending.then_some(ExportProgress { scanned, total, percent }),
+        })
     }
 }
 
-impl ExportLimits {
-    const fn quota(&self) -> ExportQuota {
-        ExportQuota { running: PER_ORG, files: self.files, bytes: self.bytes }
-    }
-}
-
-/// A file that can be fetched.
-#[derive(Debug)]
-pub struct ExportFile {
-    pub file: File,
-    pub name: String,
-    pub media_type: &'static str,
-    pub bytes: u64,
-    /// The SHA-256 of it, in hex.
-    pub sha256: String,
-}
-
-/// An export that was made, and who made it.
-pub(crate) struct ExportMade<'a> {
-    pub(crate) org_id: OrgId,
-    pub(crate) export: &'a str,
-    pub(crate) request: &'a Value,
-    pub(crate) result: &'a Value,
-    pub(crate) actor: Actor,
-    /// The request of the API that asked for it, if one did.
-    pub(crate) asked: Option<audit::Request>,
-    pub(crate) detached: Detached,
-}
-
-/// The event that tells of an export that was made: what was asked for, and what came of it. The
-/// hash of the file stands in the part of the record that is hashed itself.
-pub(crate) fn exported(
-    made: ExportMade<'_>,
-    id: EventId,
-    occurred_at: Timestamp,
-    random: &dyn Random,
-) -> Event {
-    let ExportMade { org_id, export, request, result, actor, asked, detached } = made;
-    let hash = result.get("sha256").and_then(Value::as_str);
-    let mut details = Map::new();
-    for part in [request, result] {
-        details.extend(part.as_object().cloned().unwrap_or_default());
-    }
-    Event {
-        id,
-        org_id,
-        kind: EventType::AuditExported,
-        occurred_at,
-        count: None,
-        actor,
-        request: asked,
-        target: Some(Target {
-            capability: None,
-            credential: None,
-            id: Some(export.to_owned()),
-            provider_id: None,
-            kind: "export",
-            version: hash.map(|hash| format!("sha256:{hash}")),
-        }),
-        governance: None,
-        outcome: Outcome::success(Executed::Yes),
-        detached: detached.keep("export", Some(Value::Object(details)), random),
-    }
+fn stored<T: DeserializeOwned>(text: &str) -> Option<T> {
+    let read = serde_json::from_str(text);
+    read.inspect_err(|error| tracing::error!(%error, "a stored export cannot be read")).ok()
 }
 
 /// An export that was asked for.
@@ -195,32 +271,13 @@ impl Audit {
             return outrun.ok_or(Refusal::IdempotencyInProgress { first });
         };
         let _ = tokio::time::timeout(QUICK, done).await;
-        Ok(BegunExport { export: self.export_of(org, id).await?, replayed: false })
-    }
-
-    /// Refuses while little is free on the disk: calls need what is left.
-    async fn refuse_without_space(&self) -> Result<(), Refusal> {
-        match self.exports.has_space().await {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                let least = self.exports.limits.min_free_bytes;
-                tracing::warn!(least, "an export was refused: too little is free on its disk");
-                Err(Refusal::Unavailable { reason: Unavailable::Space })
-            }
-            Err(error) => {
-                tracing::error!(%error, "the free space for exports cannot be determined");
-                Err(Refusal::Unavailable { reason: Unavailable::Space })
-            }
-        }
+        Ok(BegunExport { export: self.export_of(org, &id.to_string()).await?, replayed: false })
     }
 
     /// Rejects a tree that is larger than the log: no file could continue it.
     async fn refuse_shorter(&self, org: OrgId, since: u64) -> Result<(), Refusal> {
-        let signed = async {
-            self.seal(org).await?;
-            self.signed(org).await
-        };
-        let size = signed.await?.map_or(0, |it| it.size);
+        self.seal(org).await?;
+        let size = self.signed(org).await?.map_or(0, |it| it.size);
         if since <= size {
             return Ok(());
         }
@@ -243,8 +300,7 @@ impl Audit {
     ) -> Result<Option<BegunExport>, Refusal> {
         let Some(claim) = claim else { return Ok(None) };
         let Some(id) = claim.export(&self.base, org).await? else { return Ok(None) };
-        let export = ExportView::of(&self.known_export(org, &id).await?)?;
-        Ok(Some(BegunExport { export, replayed: true }))
+        Ok(Some(BegunExport { export: self.export_of(org, &id).await?, replayed: true }))
     }
 
     async fn spawn_export(
@@ -260,9 +316,9 @@ impl Audit {
             org_id: ctx.caller().org_id,
             principal_id: ctx.caller().principal_id,
             node: self.base.node.clone(),
-            request: request.to_json().to_string(),
+            request: json!(request).to_string(),
             created_at: now,
-            expires_at: now.plus_seconds(KEPT),
+            expires_at: now.plus_seconds(DAY),
         };
         let limits = self.exports.limits;
         let key = claim.map(|claim| claim.row(ctx.origin.request_id, now));
@@ -287,7 +343,7 @@ impl Audit {
         let (done, waiting) = oneshot::channel();
         let this = Arc::clone(&self);
         self.base.tasks.spawn(async move {
-            job::run(&this, &ctx, id, &request).await;
+            files::run(&this, &ctx, id, &request).await;
             let _ = done.send(());
         });
         Ok(Some(waiting))
@@ -295,80 +351,83 @@ impl Audit {
 
     /// An export of the caller's org as it stands.
     pub async fn export(&self, ctx: &Ctx, id: &str) -> Result<ExportView, Refusal> {
-        let known = self.known_export(ctx.caller().org_id, id).await?;
-        ExportView::of(&known)
+        self.export_of(ctx.caller().org_id, id).await
     }
 
-    async fn export_of(&self, org: OrgId, id: ExportId) -> Result<ExportView, Refusal> {
-        ExportView::of(&self.known_export(org, &id.to_string()).await?)
+    async fn export_of(&self, org: OrgId, id: &str) -> Result<ExportView, Refusal> {
+        ExportView::of(&self.known_export(org, id).await?)
     }
 
     /// Fails if the export does not exist, is another org's or has expired.
     async fn known_export(&self, org: OrgId, id: &str) -> Result<ExportRecord, Refusal> {
         let unknown = || Refusal::not_found("export", id);
         let parsed: ExportId = id.parse().map_err(|_| unknown())?;
-        let found = self.base.store.find_export(org, parsed).await;
-        let found = found?;
+        let found = self.base.store.find_export(org, parsed).await?;
         found.filter(|export| self.base.now() < export.expires_at).ok_or_else(unknown)
-    }
-
-    fn read_event(&self, ctx: &Ctx, export: ExportId) -> Event {
-        Event {
-            id: EventId::new(self.base.ids()),
-            org_id: ctx.caller().org_id,
-            kind: EventType::AuditAccessed,
-            occurred_at: ctx.origin.arrived,
-            count: None,
-            actor: Actor::of(ctx.caller()),
-            request: Some(ctx.recorded_request()),
-            target: Some(Target {
-                capability: None,
-                credential: None,
-                id: Some(export.to_string()),
-                provider_id: None,
-                kind: "export",
-                version: None,
-            }),
-            governance: None,
-            outcome: Outcome::success(Executed::Yes),
-            detached: ctx.detached(&self.screening),
-        }
-    }
-
-    /// The file of an export of the caller's org. That it is read is recorded first.
-    pub async fn export_file(&self, ctx: &Ctx, id: &str) -> Result<ExportFile, Refusal> {
-        let unknown = || Refusal::not_found("export_file", id);
-        let export = self.known_export(ctx.caller().org_id, id).await?;
-        let format = format_of(&export);
-        let result = export.result.as_deref().and_then(object);
-        let (Some(format), Some(result), ExportStatus::Ready) = (format, result, export.status)
-        else {
-            return Err(unknown());
-        };
-        let folder = &self.exports.folder;
-        let file = folder.find(export.id, format).map_err(|error| {
-            tracing::error!(%error, export = %export.id, "an export file cannot be opened");
-            Refusal::Internal
-        })?;
-        let Some(file) = file else {
-            if export.node != self.base.node && !folder.shared {
-                return Err(Refusal::Unavailable { reason: Unavailable::FileElsewhere });
-            }
-            tracing::warn!(export = %export.id, "an export file is gone before its time");
-            return Err(unknown());
-        };
-        self.record(self.read_event(ctx, export.id)).await?;
-        let sha256 = result.get("sha256").and_then(Value::as_str).unwrap_or_default().to_owned();
-        Ok(ExportFile {
-            bytes: file.metadata().map_err(|_| Refusal::Internal)?.len(),
-            file,
-            name: format!("{}.{}", export.id, format.extension()),
-            media_type: format.media_type(),
-            sha256,
-        })
     }
 }
 
-fn format_of(export: &ExportRecord) -> Option<Format> {
-    Format::from_word(object(&export.request)?.get("format")?.as_str()?)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_micros(1_795_172_535_123_000);
+
+    fn wrong(ask: ExportAsk) -> String {
+        ask.read(NOW).unwrap_err().name
+    }
+
+    #[test]
+    fn thirty_days_of_jsonl_are_what_is_made_when_nothing_is_asked_for() {
+        let request = ExportAsk::default().read(NOW).unwrap();
+
+        assert_eq!((request.from, request.to), (NOW.plus_seconds(-30 * DAY), NOW));
+        assert_eq!(request.format, Format::Jsonl);
+        assert!(request.complete);
+    }
+
+    #[test]
+    fn ranges_that_are_none_or_too_long_are_refused() {
+        let ask = |from, to| ExportAsk { from: Some(from), to: Some(to), ..ExportAsk::default() };
+
+        assert_eq!(wrong(ask(NOW, NOW)), "to");
+        assert_eq!(wrong(ExportAsk { from: Some(NOW), ..ExportAsk::default() }), "to");
+        assert_eq!(wrong(ask(NOW, NOW.plus_seconds(366 * DAY + 1))), "from");
+        assert!(ask(NOW, NOW.plus_seconds(366 * DAY)).read(NOW).is_ok());
+    }
+
+    #[test]
+    fn what_no_format_has_is_refused() {
+        let ask = |format: &str, include: &str| ExportAsk {
+            format: Some(format.to_owned()),
+            include: vec![include.to_owned()],
+            ..ExportAsk::default()
+        };
+
+        assert_eq!(wrong(ask("parquet", "proofs")), "format");
+        assert_eq!(wrong(ask("jsonl", "everything")), "include");
+        assert_eq!(wrong(ask("csv", "payloads")), "include");
+        assert_eq!(wrong(ask("jsonl", "bom")), "include");
+        assert_eq!(wrong(ask("ocsf", "bom")), "include");
+        assert_eq!(ask("csv", "bom").read(NOW).unwrap().include, ["bom"]);
+        let csv = Some("csv".to_owned());
+        assert_eq!(
+            wrong(ExportAsk { format: csv, since: Some(1), ..ExportAsk::default() }),
+            "since"
+        );
+        assert!(ask("jsonl", "payloads").read(NOW).unwrap().includes("payloads"));
+    }
+
+    #[test]
+    fn a_filtered_export_is_not_complete() {
+        let filters = Given::from([("decision".to_owned(), vec!["deny".to_owned()])]);
+
+        let request = ExportAsk { filters, ..ExportAsk::default() }.read(NOW).unwrap();
+
+        assert!(!request.complete);
+        let told = json!(request);
+        assert_eq!(told["filters"], json!({"decision": ["deny"]}));
+        let filters = Given::from([("colour".to_owned(), vec!["red".to_owned()])]);
+        assert_eq!(wrong(ExportAsk { filters, ..ExportAsk::default() }), "filters/colour");
+    }
 }

@@ -24,9 +24,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     events::object,
-    exports::{ExportError, SignedLog, pace::Pace},
+    exports::{ExportError, writing::SignedLog},
     faults::{IndexFault, Unproven},
     log::LogSigner,
+    pace::Pace,
 };
 
 /// Leaves of a tile.

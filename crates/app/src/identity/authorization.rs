@@ -32,7 +32,7 @@ use self::documents::Documents;
 pub use self::{
     asking::{Answer, ConsentQuestion, Decision, Step, shown_digest},
     authentication::{ConfidentialClient, ConfidentialClients, PresentedClient},
-    consents::{ConsentQuery, ConsentView},
+    consents::ConsentView,
     documents::DocumentRules,
     grants::GrantRequest,
     token_client::TokenClient,

@@ -14,7 +14,8 @@ mod verification;
 pub use self::{
     audit::{ERASABLE, ErasureRequest},
     logins::NewLoginLink,
-    logs::{LogIdentity, describe_export},
+    logs::LogIdentity,
+    orgs::OrgChange,
     reindex::{ReindexMode, Reindexed},
     tokens::{Inspected, TokenState},
     verification::{Indexed, Witnessed},
@@ -81,8 +82,6 @@ pub enum OperatorError {
     Unproven(Fault),
     #[error("`{0}` cannot be erased; these can: {ERASABLE:?}")]
     NotErasable(String),
-    #[error("there is no event `{0}` in this org; `portcullis audit tail` shows the last ones")]
-    NoEvent(String),
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -63,7 +63,7 @@ impl Nodes {
         self.repeat(usage::EVERY, |this| Box::pin(this.quotas.write_usage()), stop);
         self.repeat(forgetting::EVERY, |this| Box::pin(forgetting::forget(this)), stop);
         self.repeat(unreadable::EVERY, |this| Box::pin(async { unreadable::tell(this) }), stop);
-        self.repeat(EXPORTS, |this| Box::pin(exports::sweep(&this.audit)), stop);
+        self.repeat(EXPORTS, |this| Box::pin(exports::files::sweep(&this.audit)), stop);
         self.repeat(CIRCUITS, |this| Box::pin(async { this.count_circuits() }), stop);
         if !self.audit.anchors.is_empty() {
             self.repeat(

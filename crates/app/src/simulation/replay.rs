@@ -10,7 +10,7 @@ mod tally;
 
 use std::sync::Arc;
 
-use portcullis_core::{audit::RecordedDecision, refusal::Refusal};
+use portcullis_core::refusal::Refusal;
 use portcullis_store::{
     EventActor, EventFilter, EventOrder, EventPage, EventRecord, EventTarget, Visibility,
 };
@@ -176,13 +176,8 @@ fn filter(replay: &Replay) -> EventFilter {
         kinds: vec!["mcp.invocation".to_owned()],
         actor: replay.principal.map(EventActor::Principal),
         target: replay.tool.clone().map(EventTarget::Is).or(provider),
-        decisions: replay
-            .decision
-            .map(RecordedDecision::as_str)
-            .map(str::to_owned)
-            .into_iter()
-            .collect(),
-        policies: replay.policy.iter().cloned().collect(),
+        decision: replay.decision.into_iter().collect(),
+        policy: replay.policy.iter().cloned().collect(),
         ..EventFilter::default()
     }
 }

@@ -76,6 +76,11 @@ impl Checkpoint {
         }
         Ok((checkpoint, verified))
     }
+
+    /// True if the log is that of the org: the last part of its origin.
+    pub(super) fn is_of_org(&self, org_id: &str) -> bool {
+        self.origin.rsplit('/').next() == Some(org_id)
+    }
 }
 
 impl fmt::Display for Checkpoint {

@@ -6,75 +6,63 @@
 use std::borrow::Cow;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use csv::{Terminator, Writer, WriterBuilder};
+use csv::{Terminator, WriterBuilder};
 
 use super::row::{Sealed, StoredError};
 
 /// Mark by which Excel reads a table as UTF-8, before everything else.
-pub const CSV_MARK: &[u8] = "\u{feff}".as_bytes();
+const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The columns, always these and in this order.
-pub const CSV_COLUMNS: [&str; 20] = [
+const COLUMNS: [&str; 20] = [
     "sequence", "id", "occurred_at", "type", "actor_type", "actor_id", "actor_name", "via",
     "target", "decision", "policy", "policy_set", "dlp_result", "outcome", "http_status",
     "executed", "reason", "source_ip", "request_id", "leaf_hash",
 ];
 
-/// Writes lines, the header first.
-#[derive(Debug)]
-pub struct CsvLines(Writer<Vec<u8>>);
-
-impl Default for CsvLines {
-    fn default() -> Self {
-        let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
-        // Writing to memory cannot fail, here and below.
-        let _ = writer.write_record(CSV_COLUMNS);
-        Self(writer)
-    }
+/// The header, behind the mark if that is wanted.
+pub(super) fn csv_head(mark: bool) -> Vec<u8> {
+    let mark = if mark { MARK } else { &[] };
+    [mark, &line(COLUMNS)].concat()
 }
 
-impl CsvLines {
-    /// Adds the line of an event. With `mismatches` the last cell names them instead of the leaf
-    /// hash, which is not that of this event.
-    pub fn push(&mut self, sealed: &Sealed<'_>, mismatches: &[String]) -> Result<(), StoredError> {
-        let stored = sealed.stored()?;
-        let names = sealed.names()?;
-        let governance = stored.governance.as_ref();
-        let target = stored.target.as_ref().and_then(|target| target.id.as_deref());
-        let cells: [Cow<'_, str>; 20] = [
-            Cow::Owned(sealed.sequence.to_string()),
-            stored.id,
-            stored.occurred_at,
-            stored.kind,
-            stored.actor.kind,
-            cell(stored.actor.id.as_deref()),
-            cell(names.actor_name.as_deref()),
-            cell(stored.actor.via.as_deref()),
-            cell(target),
-            cell(governance.and_then(|it| it.decision.as_deref())),
-            cell(governance.and_then(|it| it.policy.as_deref())),
-            cell(governance.and_then(|it| it.policy_set.as_deref())),
-            cell(governance.map(|it| &*it.dlp_result)),
-            stored.outcome.status,
-            Cow::Owned(stored.outcome.http_status.to_string()),
-            stored.outcome.executed,
-            cell(governance.and_then(|it| it.reason.as_deref())),
-            cell(names.source_ip.as_deref()),
-            cell(stored.request.as_ref().map(|request| &*request.id)),
-            Cow::Owned(attested(sealed, mismatches)),
-        ];
-        let safe = cells.iter().map(|cell| harmless(cell));
-        let _ = self.0.write_record(safe.map(|cell| cell.into_owned().into_bytes()));
-        Ok(())
-    }
+/// The line of an event. With `mismatches` the last cell names them instead of the leaf hash, which is not that of
+/// this event.
+pub(super) fn csv_line(sealed: &Sealed<'_>, mismatches: &[String]) -> Result<Vec<u8>, StoredError> {
+    let stored = sealed.stored()?;
+    let names = sealed.names()?;
+    let governance = stored.governance.as_ref();
+    let target = stored.target.as_ref().and_then(|target| target.id.as_deref());
+    let cells: [Cow<'_, str>; COLUMNS.len()] = [
+        Cow::Owned(sealed.sequence.to_string()),
+        stored.id,
+        stored.occurred_at,
+        stored.kind,
+        stored.actor.kind,
+        cell(stored.actor.id.as_deref()),
+        cell(names.actor_name.as_deref()),
+        cell(stored.actor.via.as_deref()),
+        cell(target),
+        cell(governance.and_then(|it| it.decision.as_deref())),
+        cell(governance.and_then(|it| it.policy.as_deref())),
+        cell(governance.and_then(|it| it.policy_set.as_deref())),
+        cell(governance.map(|it| &*it.dlp_result)),
+        stored.outcome.status,
+        Cow::Owned(stored.outcome.http_status.to_string()),
+        stored.outcome.executed,
+        cell(governance.and_then(|it| it.reason.as_deref())),
+        cell(names.source_ip.as_deref()),
+        cell(stored.request.as_ref().map(|request| &*request.id)),
+        Cow::Owned(attested(sealed, mismatches)),
+    ];
+    Ok(line(cells.iter().map(|cell| harmless(cell).into_owned())))
+}
 
-    /// Takes the bytes that were written since the last call.
-    #[must_use]
-    pub fn take(&mut self) -> Vec<u8> {
-        let _ = self.0.flush();
-        let fresh = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
-        std::mem::replace(&mut self.0, fresh).into_inner().unwrap_or_default()
-    }
+fn line(cells: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Vec<u8> {
+    let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
+    // Writing to memory cannot fail.
+    let _ = writer.write_record(cells);
+    writer.into_inner().unwrap_or_default()
 }
 
 fn attested(sealed: &Sealed<'_>, mismatches: &[String]) -> String {
@@ -105,7 +93,7 @@ mod tests {
 
     const CORE: &str = r#"{"actor":{"auth":{"method":"operator","trust":null},"id":"sa_1","token_id":"tok_1","type":"service","via":null},"commitments":{},"governance":{"decision":"deny","determining_policies":[],"dlp_findings":[],"dlp_result":"skipped","policy":"p","policy_set":"sha256:1","policy_version":null,"reason":"REASON","shadow":[]},"id":"evt_1","occurred_at":"2026-11-20T11:02:10.123Z","org_id":"org_1","outcome":{"error_code":null,"executed":"no","http_status":403,"status":"denied"},"request":{"id":"req_1","idempotent":false,"trace_id":null},"schema":1,"target":null,"type":"mcp.invocation"}"#;
 
-    fn line(reason: &str) -> String {
+    fn row(reason: &str) -> String {
         let core = CORE.replace("\"REASON\"", &serde_json::to_string(reason).unwrap());
         let sealed = Sealed {
             core: &core,
@@ -115,16 +103,12 @@ mod tests {
             recorded_at: Timestamp::default(),
             leaf_hash: [0; 32],
         };
-        let mut lines = CsvLines::default();
-        let header = String::from_utf8(lines.take()).unwrap();
-        assert_eq!(header, format!("{}\r\n", CSV_COLUMNS.join(",")));
-        lines.push(&sealed, &[]).unwrap();
-        String::from_utf8(lines.take()).unwrap()
+        String::from_utf8(csv_line(&sealed, &[]).unwrap()).unwrap()
     }
 
     #[test]
     fn a_line_is_quoted_as_rfc_4180_says() {
-        let line = line("no, \"never\"\nat all");
+        let line = row("no, \"never\"\nat all");
 
         let wanted = concat!(
             "7,evt_1,2026-11-20T11:02:10.123Z,mcp.invocation,service,sa_1,\"Alice, \"\"A\"\"\",,,",
@@ -137,11 +121,11 @@ mod tests {
     #[test]
     fn what_a_spreadsheet_would_run_is_a_text() {
         for start in FORMULAS {
-            let line = line(&format!("{start}1+1"));
+            let line = row(&format!("{start}1+1"));
 
             assert!(line.contains(&format!("'{start}1+1")), "{line:?}");
         }
-        assert!(line("a=1").contains(",a=1,"));
+        assert!(row("a=1").contains(",a=1,"));
     }
 
     #[test]
@@ -155,6 +139,6 @@ mod tests {
             leaf_hash: [0; 32],
         };
 
-        assert_eq!(CsvLines::default().push(&sealed, &[]), Err(StoredError(7)));
+        assert_eq!(csv_line(&sealed, &[]), Err(StoredError(7)));
     }
 }

@@ -13,7 +13,7 @@ use crate::clock::Timestamp;
 
 /// The version of the schema that the lines are written in; the profile `record_integrity` is new
 /// in it.
-pub const OCSF_VERSION: &str = "1.9.0-dev";
+const OCSF_VERSION: &str = "1.9.0-dev";
 
 const CATEGORY: u32 = 6;
 const CLASS: u32 = 6003;
@@ -25,7 +25,7 @@ const AGGREGATES: [&str; 4] =
 
 /// The event of the log named `log`, as one JSON object. With `mismatches` it has no attestation,
 /// and names them.
-pub fn ocsf_line(
+pub(super) fn ocsf_line(
     sealed: &Sealed<'_>,
     log: &str,
     mismatches: &[String],

@@ -1,10 +1,14 @@
-//! A proof that one event is in its log, as <https://c2sp.org/tlog-proof> writes it.
+//! A proof that one event is in its log, as <https://c2sp.org/tlog-proof> writes it, and a checkpoint with what
+//! connects it to an older one.
 
 use std::{fmt, str::FromStr};
 
+use serde_json::{Map, Value};
+
 use super::{
     checkpoint::{Checkpoint, CheckpointError, decimal, hash_of, hash_text},
-    merkle::{Hash, root_of_path},
+    export::{Fault, Since, leaf_of_event},
+    merkle::{Hash, is_consistent, root_of_path},
     note::{MAX_NOTE_BYTES, VerifierKey},
 };
 
@@ -79,4 +83,79 @@ impl FromStr for TlogProof {
         }
         Ok(Self { index, path, checkpoint: checkpoint.to_owned() })
     }
+}
+
+/// Result of verifying one event with its proof.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProvenEvent {
+    /// The signed tree it is in.
+    pub checkpoint: Checkpoint,
+    pub sequence: u64,
+    /// Detached values that are those the log committed to.
+    pub values_proven: u64,
+    /// Detached values that came without salts.
+    pub values_unproven: u64,
+}
+
+/// Verifies one event as the API shows it with the text of its proof.
+pub fn verify_event(
+    event: Map<String, Value>,
+    proof: &str,
+    keys: &[VerifierKey],
+) -> Result<ProvenEvent, Fault> {
+    let proof: TlogProof =
+        proof.parse().map_err(|error: ProofError| Fault::unreadable(error.to_string()))?;
+    let leaf = leaf_of_event(event)?;
+    let checkpoint = match proof.verify(&leaf.hash, keys) {
+        Ok(checkpoint) => checkpoint,
+        Err(ProofError::Checkpoint(error)) => {
+            return Err(Fault::refused("the checkpoint of the proof", &error));
+        }
+        Err(ProofError::Root) => {
+            return Err(Fault::Root(
+                "the proof does not lead from this event to the signed root: \
+                one of them was changed, or they do not belong together"
+                    .to_owned(),
+            ));
+        }
+        Err(ProofError::Form(what)) => return Err(Fault::unreadable(what)),
+    };
+    if proof.index != leaf.sequence || !checkpoint.is_of_org(&leaf.org_id) {
+        return Err(Fault::Root("the event stands at another place than it says".to_owned()));
+    }
+    Ok(ProvenEvent {
+        checkpoint,
+        sequence: leaf.sequence,
+        values_proven: leaf.opened,
+        values_unproven: leaf.unopened,
+    })
+}
+
+/// Verifies a signed checkpoint and, if an older one is given, that it continues it: by the
+/// consistency proof that `GET /v1/audit/checkpoint?since=` gives, each hash in base64.
+pub fn verify_checkpoint(
+    note: &str,
+    keys: &[VerifierKey],
+    since: Option<&Since>,
+    consistency: &[String],
+) -> Result<Checkpoint, Fault> {
+    let opened = Checkpoint::open(note, keys);
+    let (checkpoint, _) = opened.map_err(|error| Fault::refused("the checkpoint", &error))?;
+    let Some(since) = since else { return Ok(checkpoint) };
+    let proof: Option<Vec<_>> = consistency.iter().map(|hash| hash_of(hash)).collect();
+    let proof =
+        proof.ok_or_else(|| Fault::unreadable("the consistency proof is no list of hashes"))?;
+    since.continued_by(&checkpoint, || {
+        let Checkpoint { size, root, .. } = since.checkpoint();
+        let holds = is_consistent(*size, root, checkpoint.size, &checkpoint.root, &proof);
+        if !holds && proof.is_empty() {
+            let what = format!(
+                "nothing shows that it continues the older checkpoint: ask for \
+                 `/v1/audit/checkpoint?since={size}` and verify that answer"
+            );
+            return Err(Fault::Unreadable(what));
+        }
+        Ok(holds)
+    })?;
+    Ok(checkpoint)
 }

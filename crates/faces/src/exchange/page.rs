@@ -1,23 +1,25 @@
 //! Lists as requests ask for them: filters, page and cursor.
 
 use portcullis_app::Ctx;
+use std::str::FromStr;
+
 use portcullis_core::{id::OrgId, refusal::Refusal};
-use serde::Serialize;
+use portcullis_store::filters::{self, Values};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::{outcome::Outcome, query::Query};
 use crate::gateway::{Gateway, cursors::List};
 
 const DEFAULT_LIMIT: usize = 50;
 const MAX_LIMIT: usize = 200;
-/// Characters of what is searched for at most.
-const LONGEST_SEARCH: usize = 64;
+/// Parameters of every list.
+const PAGE: [&str; 2] = ["limit", "cursor"];
 
 /// A list as one request asks for it: its filters, its page, and where it goes on.
 pub(crate) struct Listing<'a> {
     gateway: &'a Gateway,
     org: OrgId,
     name: &'static str,
-    filters: &'static [&'static str],
     pub(crate) query: Query,
     pub(crate) limit: usize,
     pub(crate) after: Option<String>,
@@ -30,13 +32,13 @@ impl<'a> Listing<'a> {
         gateway: &'a Gateway,
         ctx: &Ctx,
         name: &'static str,
-        filters: &'static [&'static str],
+        filters: &[&'static str],
         raw: Option<&str>,
     ) -> Result<Self, Refusal> {
-        let query = Query::parse(raw, &[filters, &["limit", "cursor"]].concat())?;
+        let query = Query::parse(raw, &[filters, &PAGE].concat())?;
         let org = ctx.caller().org_id;
         let limit = limit(&query)?;
-        let mut listing = Self { gateway, org, name, filters, query, limit, after: None };
+        let mut listing = Self { gateway, org, name, query, limit, after: None };
         let cursor = listing.query.text("cursor");
         let now = gateway.app.base.now();
         let open = |cursor| listing.bound(|list| gateway.cursors.open(list, cursor, now));
@@ -44,9 +46,25 @@ impl<'a> Listing<'a> {
         Ok(listing)
     }
 
-    /// The beginning of a word that is searched for, if one is.
-    pub(crate) fn search(&self) -> Result<Option<String>, Refusal> {
-        self.query.short("q", LONGEST_SEARCH)
+    /// Reads the query of a list with a declared filter, which takes `others` besides.
+    pub(crate) fn filtered<F: DeserializeOwned>(
+        gateway: &'a Gateway,
+        ctx: &Ctx,
+        name: &'static str,
+        others: &[&'static str],
+        raw: Option<&str>,
+    ) -> Result<(F, Self), Refusal> {
+        let names = filters::names::<F>();
+        let listing = Self::read(gateway, ctx, name, &[names, others].concat(), raw)?;
+        let given = listing.query.given().filter(|(name, _)| names.contains(name));
+        let filter = filters::read(given.map(|(name, text)| (name, Values::Text(text))))
+            .map_err(|wrong| Refusal::bad_parameter(&wrong.name, format!("{wrong}.")))?;
+        Ok((filter, listing))
+    }
+
+    /// The record after which the page begins, if it is not the first one.
+    pub(crate) fn after<T: FromStr>(&self) -> Option<T> {
+        self.after.as_deref()?.parse().ok()
     }
 
     /// The page with `data`; it goes on after the record `end`, if there is one.
@@ -63,8 +81,8 @@ impl<'a> Listing<'a> {
     }
 
     fn bound<T>(&self, then: impl FnOnce(&List<'_>) -> T) -> T {
-        let given = self.filters.iter().map(|name| (*name, self.query.text(name)));
-        let filters: Vec<_> = given.collect();
+        let given = self.query.given().filter(|(name, _)| !PAGE.contains(name));
+        let filters: Vec<_> = given.map(|(name, text)| (name, Some(text))).collect();
         then(&List { org: self.org, name: self.name, filters: &filters })
     }
 }

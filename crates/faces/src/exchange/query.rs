@@ -59,6 +59,11 @@ impl Query {
         Self::parse(Some(&pairs.join("&")), known)
     }
 
+    /// The names and texts of those that were given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
+    }
+
     /// The parameter's text, if it was given.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)

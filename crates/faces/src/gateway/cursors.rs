@@ -24,7 +24,7 @@ impl std::fmt::Debug for Cursors {
 pub(crate) struct List<'a> {
     pub(crate) org: OrgId,
     pub(crate) name: &'static str,
-    pub(crate) filters: &'a [(&'static str, Option<&'a str>)],
+    pub(crate) filters: &'a [(&'a str, Option<&'a str>)],
 }
 
 impl List<'_> {

@@ -1,11 +1,8 @@
 //! `/v1/approvals`: calls that wait for people, and what people decide about them.
 
-use portcullis_app::{ApprovalQuery, ApprovalView, DecisionRequest};
-use portcullis_core::{
-    approval::{Status, Vote},
-    id::ApprovalId,
-    refusal::Refusal,
-};
+use portcullis_app::{ApprovalView, DecisionRequest};
+use portcullis_core::{approval::Vote, id::ApprovalId, refusal::Refusal};
+use portcullis_store::ApprovalFilter;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -27,7 +24,7 @@ const MEMBERS: [&str; 3] = ["decision", "comment", "digest"];
 #[utoipa::path(
     get, path = "/v1/approvals", tag = "approvals", operation_id = "list_approvals",
     params(
-        ("status" = Option<String>, Query, description = "only those with this status at this moment", pattern = "^(pending|approved|denied|expired|consumed)$"),
+        ApprovalFilter,
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -36,14 +33,9 @@ const MEMBERS: [&str; 3] = ["decision", "comment", "digest"];
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "approvals", &["status"], raw.as_deref())?;
-    let status = list.query.choice("status", &Status::ALL.map(Status::as_str))?;
-    let wanted = ApprovalQuery {
-        status: status.and_then(Status::from_word),
-        after: list.after.as_deref().and_then(|text| text.parse().ok()),
-        limit: list.limit,
-    };
-    let page = gateway.app.approvals.list(&ctx, &wanted).await?;
+    let (filter, list): (ApprovalFilter, _) =
+        Listing::filtered(&gateway, &ctx, "approvals", &[], raw.as_deref())?;
+    let page = gateway.app.approvals.list(&ctx, filter, list.after(), list.limit).await?;
     Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 

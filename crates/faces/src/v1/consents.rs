@@ -1,7 +1,8 @@
 //! `/v1/consents`: what people let clients do.
 
-use portcullis_app::{ConsentQuery, ConsentView};
+use portcullis_app::ConsentView;
 use portcullis_core::{id::ConsentId, refusal::Refusal};
+use portcullis_store::ConsentQuery;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,8 +14,7 @@ use crate::exchange::{
 #[utoipa::path(
     get, path = "/v1/consents", tag = "oauth", operation_id = "list_consents",
     params(
-        ("q" = Option<String>, Query, description = "only those of which a word begins so, in any case: of name or addresses of the client, or of names and addresses of the person", max_length = 64, pattern = "[^, ]"),
-        ("principal" = Option<String>, Query, description = "those of one principal"),
+        ConsentQuery,
         ("limit" = Option<usize>, Query, description = "1 to 200, 50 when absent"),
         ("cursor" = Option<String>, Query, description = "`next_cursor` of the page before"),
     ),
@@ -24,13 +24,10 @@ use crate::exchange::{
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let listing = Listing::read(&gateway, &ctx, "consents", &["q", "principal"], raw.as_deref())?;
-    let principal = listing.query.parsed("principal", "an id of the form `usr_…`")?;
-    let after = listing.after.as_deref().and_then(|after| after.parse().ok());
-    let search = listing.search()?;
-    let query = ConsentQuery { search, principal, after, limit: listing.limit };
-    let (items, next) = gateway.app.authorization.consents(&ctx, &query).await?;
-    Ok(listing.answer(&Items { items }, next.as_ref()))
+    let (wanted, list) = Listing::filtered(&gateway, &ctx, "consents", &[], raw.as_deref())?;
+    let wanted = ConsentQuery { after: list.after(), limit: list.limit, ..wanted };
+    let (items, next) = gateway.app.authorization.consents(&ctx, wanted).await?;
+    Ok(list.answer(&Items { items }, next.as_ref()))
 }
 
 /// A consent that was withdrawn.

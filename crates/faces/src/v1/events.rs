@@ -1,6 +1,6 @@
 //! `/v1/audit/events`: what happened, as the caller may see it.
 
-use portcullis_app::{EventQuery, EventView, ExplainedEvent, audit::filters};
+use portcullis_app::{EventView, ExplainedEvent};
 use portcullis_core::refusal::Refusal;
 use portcullis_store::{EventFilter, EventOrder};
 
@@ -9,24 +9,16 @@ use crate::exchange::{
     ErrorAnswer, HandlerResult, Items, Listing, One, Outcome, Paged, Query, WithQuery,
 };
 
-const FILTERS: [&str; 12] = [
-    "from", "to", "type", "actor", "target", "decision", "policy", "dlp_result", "outcome",
-    "request_id", "order", "tail",
-];
+/// Parameters beside the filter: the range, which exports have as members of their own, and the order.
+const OTHERS: [&str; 4] = ["from", "to", "order", "tail"];
+
 /// Lists events by their place in the log: one's own, or everybody's with `audit:read`.
 #[utoipa::path(
     get, path = "/v1/audit/events", tag = "audit", operation_id = "list_events",
     params(
         ("from" = Option<String>, Query, description = "RFC 3339, inclusive, on `recorded_at`", format = DateTime),
         ("to" = Option<String>, Query, description = "RFC 3339, exclusive", format = DateTime),
-        ("type" = Option<String>, Query, description = "types, comma-separated", pattern = "[^, ]"),
-        ("actor" = Option<String>, Query, description = "`usr_…`, `sa_…` or `tok_…`", pattern = "^(usr|sa|tok)_[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
-        ("target" = Option<String>, Query, description = "tool id, `prv_…` or name; trailing `*`", max_length = 200, pattern = "[^, ]"),
-        ("decision" = Option<String>, Query, description = "`allow` or `deny`, or both, comma-separated", pattern = "^(allow|deny)(,(allow|deny))*$"),
-        ("policy" = Option<String>, Query, description = "policy names, comma-separated", pattern = "[^, ]"),
-        ("dlp_result" = Option<String>, Query, description = "DLP outcomes, comma-separated", pattern = "^(passed|flagged|redacted|blocked|skipped)(,(passed|flagged|redacted|blocked|skipped))*$"),
-        ("outcome" = Option<String>, Query, description = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$"),
-        ("request_id" = Option<String>, Query, description = "`req_…` of a given answer", pattern = "^req_[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
+        EventFilter,
         ("order" = Option<String>, Query, description = "`desc` (default) or `asc`", pattern = "^(desc|asc)$"),
         ("tail" = Option<bool>, Query, description = "with `order=asc`: never ends"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
@@ -37,47 +29,26 @@ const FILTERS: [&str; 12] = [
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "audit/events", &FILTERS, raw.as_deref())?;
-    let wanted = parse_query(&list)?;
-    let tail = list.query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
-    if tail && wanted.order == EventOrder::Descending {
-        return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
+    let (filter, list): (EventFilter, _) =
+        Listing::filtered(&gateway, &ctx, "audit/events", &OTHERS, raw.as_deref())?;
+    let filter =
+        EventFilter { from: list.query.time("from")?, to: list.query.time("to")?, ..filter };
+    if filter.from.zip(filter.to).is_some_and(|(from, to)| from >= to) {
+        return Err(Refusal::bad_parameter("to", "`to` has to be later than `from`.").into());
     }
-    let page = gateway.app.audit.events(&ctx, &wanted).await?;
-    let resume = if page.more || tail { page.last.or(wanted.after) } else { None };
-    let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
-    Ok(list.answer(&Items { items: page.items }, position.as_deref()))
-}
-
-fn parse_query(list: &Listing<'_>) -> Result<EventQuery, Refusal> {
-    let query = &list.query;
-    let from = query.time("from")?;
-    let to = query.time("to")?;
-    if let (Some(from), Some(to)) = (from, to)
-        && from >= to
-    {
-        return Err(Refusal::bad_parameter("to", "`to` has to be later than `from`."));
-    }
-    let order = match query.choice("order", &["desc", "asc"])? {
+    let order = match list.query.choice("order", &["desc", "asc"])? {
         Some("asc") => EventOrder::Ascending,
         Some(_) | None => EventOrder::Descending,
     };
-    let filter = EventFilter { from, to, ..filter(query)? };
-    let after = list.after.as_deref().and_then(|text| text.parse().ok());
-    Ok(EventQuery { filter, order, after, limit: list.limit })
-}
-
-fn filter(query: &Query) -> Result<EventFilter, Refusal> {
-    let given = filters::FILTERS.into_iter().filter_map(|name| {
-        let values = if filters::MANY.contains(&name) {
-            query.list(name)
-        } else {
-            query.text(name).map(str::to_owned).into_iter().collect()
-        };
-        (!values.is_empty()).then(|| (name.to_owned(), values))
-    });
-    filters::event_filter(&given.collect())
-        .map_err(|wrong| Refusal::bad_parameter(&wrong.name, format!("{wrong}.")))
+    let tail = list.query.parsed::<bool>("tail", "true or false")?.unwrap_or(false);
+    if tail && order == EventOrder::Descending {
+        return Err(Refusal::bad_parameter("tail", "`tail` needs `order=asc`.").into());
+    }
+    let after = list.after();
+    let page = gateway.app.audit.events(&ctx, &filter, order, after, list.limit).await?;
+    let resume = if page.more || tail { page.last.or(after) } else { None };
+    let position = resume.map(|sequence| sequence.to_string()).or(tail.then(|| "-1".to_owned()));
+    Ok(list.answer(&Items { items: page.items }, position.as_deref()))
 }
 
 /// One event in full; readable as soon as the answer that named it has left. With `explain` it comes

@@ -1,9 +1,9 @@
 //! `/v1/audit/export` and `/v1/audit/exports`: a part of the log as a file.
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView, audit::filters::Given};
+use portcullis_app::{BegunExport, Claim, ExportAsk, ExportView};
 use portcullis_core::{clock::Timestamp, json, refusal::Refusal};
-use portcullis_store::ExportStatus;
+use portcullis_store::{ExportStatus, filters::Given};
 use serde_json::{Map, Value};
 
 use super::{Segment, download, segment};

@@ -4,12 +4,13 @@ mod patch;
 
 use std::collections::BTreeSet;
 
-use portcullis_app::{NewPrincipal, PrincipalQuery, PrincipalView};
+use portcullis_app::{NewPrincipal, PrincipalView};
 use portcullis_core::{
     id::PrincipalKind,
     principal::{Role, ScopeSet},
     refusal::Refusal,
 };
+use portcullis_store::PrincipalQuery;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -22,16 +23,12 @@ use crate::exchange::{
 
 /// Bytes of a text member at most, so that a name of any letters fits.
 const LONGEST: usize = 1024;
-const FILTERS: [&str; 3] = ["q", "role", "disabled"];
-const ROLES: [&str; 4] = ["member", "auditor", "admin", "service"];
 
 /// Lists the users and service accounts of the org, by id.
 #[utoipa::path(
     get, path = "/v1/principals", tag = "admin", operation_id = "list_principals",
     params(
-        ("q" = Option<String>, Query, description = "only those of whose name, user name or addresses a word begins so, in any case", max_length = 64, pattern = "[^, ]"),
-        ("role" = Option<String>, Query, description = "only those with this role", pattern = "^(member|auditor|admin|service)$"),
-        ("disabled" = Option<bool>, Query, description = "only those that are disabled, or that are not"),
+        PrincipalQuery,
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -40,15 +37,9 @@ const ROLES: [&str; 4] = ["member", "auditor", "admin", "service"];
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "principals", &FILTERS, raw.as_deref())?;
-    let wanted = PrincipalQuery {
-        search: list.search()?,
-        role: list.query.choice("role", &ROLES)?.map(str::to_owned),
-        disabled: list.query.parsed("disabled", "`true` or `false`")?,
-        after: list.after.as_deref().and_then(|text| text.parse().ok()),
-        limit: list.limit,
-    };
-    let page = gateway.app.administration.principals(&ctx, &wanted).await?;
+    let (wanted, list) = Listing::filtered(&gateway, &ctx, "principals", &[], raw.as_deref())?;
+    let wanted = PrincipalQuery { after: list.after(), limit: list.limit, ..wanted };
+    let page = gateway.app.administration.principals(&ctx, wanted).await?;
     Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 

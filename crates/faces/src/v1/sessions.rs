@@ -1,10 +1,8 @@
 //! `/v1/sessions`: browser sessions of people.
 
-use portcullis_app::{SessionQuery, SessionView};
-use portcullis_core::{
-    id::{PrincipalId, SessionId},
-    refusal::Refusal,
-};
+use portcullis_app::SessionView;
+use portcullis_core::{id::SessionId, refusal::Refusal};
+use portcullis_store::SessionQuery;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -17,8 +15,7 @@ use crate::exchange::{
 #[utoipa::path(
     get, path = "/v1/sessions", tag = "login", operation_id = "list_sessions",
     params(
-        ("q" = Option<String>, Query, description = "only those of people of whose names or addresses a word begins so, in any case", max_length = 64, pattern = "[^, ]"),
-        ("principal" = Option<String>, Query, description = "only this person's; another's needs `admin`", pattern = "^(usr|sa)_[0-7][0-9A-HJKMNP-TV-Z]{25}$"),
+        SessionQuery,
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -28,11 +25,9 @@ use crate::exchange::{
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "sessions", &["q", "principal"], raw.as_deref())?;
-    let principal: Option<PrincipalId> = list.query.parsed("principal", "the id of a principal")?;
-    let after = list.after.as_deref().and_then(|text| text.parse().ok());
-    let wanted = SessionQuery { search: list.search()?, principal, after, limit: list.limit };
-    let (items, more) = gateway.app.logins.list(&ctx, &wanted).await?;
+    let (wanted, list) = Listing::filtered(&gateway, &ctx, "sessions", &[], raw.as_deref())?;
+    let wanted = SessionQuery { after: list.after(), limit: list.limit, ..wanted };
+    let (items, more) = gateway.app.logins.list(&ctx, wanted).await?;
     let end = items.last().filter(|_| more).map(|session| session.id.to_string());
     Ok(list.answer(&Items { items }, end.as_deref()))
 }

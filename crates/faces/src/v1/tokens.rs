@@ -1,13 +1,8 @@
 //! `/v1/tokens`: the tokens of the caller's org.
 
-use portcullis_app::{MadeToken, TokenListQuery, TokenRequest, TokenView};
-use portcullis_core::{
-    id::PrincipalId,
-    refusal::Refusal,
-    token::{CidrList, TokenKind},
-    trust::ThumbprintError,
-};
-use portcullis_store::ListedState;
+use portcullis_app::{MadeToken, TokenRequest, TokenView};
+use portcullis_core::{id::PrincipalId, refusal::Refusal, token::CidrList, trust::ThumbprintError};
+use portcullis_store::TokenQuery;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -21,7 +16,6 @@ use crate::exchange::{
 const LONGEST: usize = 1024;
 /// Networks that a token may be bound to.
 const MAX_NETWORKS: usize = 50;
-const FILTERS: [&str; 4] = ["q", "principal", "kind", "state"];
 const MEMBERS: [&str; 7] =
     ["principal_id", "scopes", "expires_in", "label", "allowed_from", "exchange_only", "dpop_jkt"];
 
@@ -29,10 +23,7 @@ const MEMBERS: [&str; 7] =
 #[utoipa::path(
     get, path = "/v1/tokens", tag = "admin", operation_id = "list_tokens",
     params(
-        ("q" = Option<String>, Query, description = "only those of which a word begins so, in any case: of the label, or of names and addresses of the principal", max_length = 64, pattern = "[^, ]"),
-        ("principal" = Option<String>, Query, description = "only those of this principal", pattern = "^(usr|sa)_[0-9A-HJKMNP-TV-Z]{26}$"),
-        ("kind" = Option<String>, Query, description = "only those of this kind", pattern = "^(user|service|refresh)$"),
-        ("state" = Option<String>, Query, description = "only those in this state at this moment", pattern = "^(live|expired|revoked|spent|principal_disabled)$"),
+        TokenQuery,
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -41,18 +32,9 @@ const MEMBERS: [&str; 7] =
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "tokens", &FILTERS, raw.as_deref())?;
-    let kind = list.query.choice("kind", &["user", "service", "refresh"])?;
-    let state = list.query.choice("state", &ListedState::ALL.map(ListedState::as_str))?;
-    let wanted = TokenListQuery {
-        search: list.search()?,
-        principal: list.query.parsed("principal", "an id such as sa_01M754BKTKX1YB8Q05NMW9TP4G")?,
-        kind: kind.and_then(TokenKind::from_word),
-        state: state.and_then(ListedState::from_word),
-        after: list.after.as_deref().and_then(|text| text.parse().ok()),
-        limit: list.limit,
-    };
-    let page = gateway.app.administration.tokens(&ctx, &wanted).await?;
+    let (wanted, list) = Listing::filtered(&gateway, &ctx, "tokens", &[], raw.as_deref())?;
+    let wanted = TokenQuery { after: list.after(), limit: list.limit, ..wanted };
+    let page = gateway.app.administration.tokens(&ctx, wanted).await?;
     Ok(list.answer(&Items { items: page.items }, page.end.as_ref()))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A command is a request and what is shown of its answer, wherever it goes.
 
-use std::{cell::Cell, io, iter, sync::Arc, time::Duration};
+use std::{cell::Cell, iter, sync::Arc, time::Duration};
 
 use axum::{
     body::{Body, to_bytes},
@@ -18,7 +18,7 @@ use portcullis_upstream::{ApiAnswer, with_query};
 use serde_json::{Map, Value, json};
 
 use super::{
-    installation::Installation,
+    installation::{Installation, with_node_of},
     output::{Failure, visible},
     remote::{RemoteGateway, member, unreadable},
 };
@@ -137,10 +137,7 @@ impl Installation {
             return act(&api).await;
         }
         let config = self.config()?;
-        let node = self.node_of(&config).await?;
-        let done = ask_operator(&config, &node, orgs, act).await;
-        node.close().await;
-        done
+        with_node_of(&config, async |node| ask_operator(&config, node, orgs, act).await).await
     }
 }
 
@@ -162,7 +159,8 @@ pub(super) enum Api<'a> {
 
 /// The API of the installation, without a listener.
 pub(super) struct OwnApi<'a> {
-    node: &'a OfflineNode,
+    pub(super) config: &'a Config,
+    pub(super) node: &'a OfflineNode,
     app: Arc<App>,
     api: OperatorApi,
     orgs: Vec<Org>,
@@ -171,7 +169,11 @@ pub(super) struct OwnApi<'a> {
 }
 
 impl<'a> OwnApi<'a> {
-    async fn open(config: &Config, node: &'a OfflineNode, orgs: Orgs<'_>) -> Result<Self, Failure> {
+    async fn open(
+        config: &'a Config,
+        node: &'a OfflineNode,
+        orgs: Orgs<'_>,
+    ) -> Result<Self, Failure> {
         let identity = match orgs {
             Orgs::One(_) | Orgs::Any(_) => None,
             Orgs::Log(_) => Some(node.log_identity(config).await?),
@@ -182,7 +184,12 @@ impl<'a> OwnApi<'a> {
             Orgs::Any(None) => node.operator.store.list_orgs().await?,
         };
         let (app, api) = node.api(config, identity)?;
-        Ok(Self { node, app, api, orgs, first: Cell::new(0) })
+        Ok(Self { config, node, app, api, orgs, first: Cell::new(0) })
+    }
+
+    /// The org that is asked first.
+    pub(super) fn org(&self) -> Result<&Org, Failure> {
+        self.orgs.get(self.first.get()).ok_or_else(|| NO_ORG.into())
     }
 
     /// Asks for each org in turn, until one knows of what is asked for.
@@ -354,18 +361,6 @@ impl Api<'_> {
         }
     }
 
-    /// Gives the file at a path of a gateway elsewhere to `write`, piece by piece.
-    pub(super) async fn download(
-        &self,
-        path: &str,
-        write: impl FnMut(&[u8]) -> io::Result<()>,
-    ) -> Result<(), Failure> {
-        match self {
-            Self::Remote(gateway) => gateway.download(path, write).await,
-            Self::Own(_) => Err("files are downloaded from a gateway that serves".into()),
-        }
-    }
-
     /// The org of the token, or the one that knew of what was asked for last.
     pub(super) async fn org_id(&self) -> Result<OrgId, Failure> {
         match self {
@@ -373,10 +368,7 @@ impl Api<'_> {
                 let org = self.get("/v1/org").await?;
                 member(&org, "id")?.parse().map_err(|_| unreadable("id"))
             }
-            Self::Own(own) => {
-                let org = own.orgs.get(own.first.get());
-                org.map(|org| org.id).ok_or_else(|| NO_ORG.into())
-            }
+            Self::Own(own) => Ok(own.org()?.id),
         }
     }
 

@@ -1,11 +1,14 @@
 //! `portcullis approval`.
 
-use clap::{Args, Subcommand, ValueEnum};
-use portcullis_core::{approval::Vote, id::ApprovalId};
+use clap::{Args, Subcommand, builder};
+use portcullis_core::{
+    approval::{Status, Vote},
+    id::ApprovalId,
+};
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, OfOrg, Shape, text, word},
+    api::{Api, OfOrg, Shape, text},
     output::Failure,
 };
 
@@ -14,8 +17,8 @@ pub(super) enum Approvals {
     /// List approvals of an org, the newest first
     List {
         /// Only those with this status at this moment
-        #[arg(long, value_enum)]
-        status: Option<NamedStatus>,
+        #[arg(long, value_parser = builder::PossibleValuesParser::new(Status::ALL.map(described)))]
+        status: Option<String>,
         #[command(flatten)]
         of: OfOrg,
     },
@@ -48,19 +51,14 @@ pub(super) struct Decision {
     of: OfOrg,
 }
 
-/// A status on the command line.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum NamedStatus {
-    /// A person has to decide
-    Pending,
-    /// The call may run
-    Approved,
-    /// A person said no
-    Denied,
-    /// Its time is over, or what it was bound to ended
-    Expired,
-    /// The call ran as often as it may
-    Consumed,
+fn described(status: Status) -> builder::PossibleValue {
+    builder::PossibleValue::new(status.as_str()).help(match status {
+        Status::Pending => "A person has to decide",
+        Status::Approved => "The call may run",
+        Status::Denied => "A person said no",
+        Status::Expired => "Its time is over, or what it was bound to ended",
+        Status::Consumed => "The call ran as often as it may",
+    })
 }
 
 const SHAPE: Shape = Shape {
@@ -91,7 +89,6 @@ impl Approvals {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { status, of } => {
-                let status = status.as_ref().map(word);
                 let only = status.as_deref().map(|status| ("status", status));
                 of.list("/v1/approvals", only.as_slice(), &SHAPE).await
             }

@@ -191,7 +191,7 @@ impl Restore {
         }
         if holds_one {
             // Opening it brings its schema up to date.
-            self.installation.node().await?.close().await;
+            self.installation.with_offline_node(async |_| Ok(())).await?;
         }
         for place in &kept {
             let message = format!("`{place}` is there already and stays as it is");

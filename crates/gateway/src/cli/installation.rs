@@ -56,7 +56,8 @@ impl Installation {
         self.remote.url.clone().or_else(of_environment)
     }
 
-    /// The id of an org that is given by its id or its name. An id is taken as it is.
+    /// The id of an org of this installation, whose keys the command uses: it is given by its id, which is taken as it
+    /// is, or by its name.
     pub(super) async fn org_id(&self, named: Option<&str>) -> Result<Option<OrgId>, Failure> {
         let Some(named) = named else { return Ok(None) };
         if let Ok(id) = named.parse() {
@@ -81,27 +82,26 @@ impl Installation {
         }
     }
 
-    /// The store of the installation. Fails if none was configured and none was made: a command in
-    /// the wrong folder would make another.
-    pub(super) async fn node(&self) -> Result<OfflineNode, Failure> {
-        self.node_of(&self.config()?).await
-    }
-
-    /// Acts in the office of the installation, and closes it whatever comes of that.
+    /// Acts as the operator of the installation, for a command that only a node of it has.
     pub(super) async fn with_offline_node<T>(
         &self,
         act: impl AsyncFnOnce(&OfflineNode) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let node = self.node().await?;
-        let done = act(&node).await;
-        node.close().await;
-        done
+        with_node_of(&self.config()?, act).await
     }
+}
 
-    pub(super) async fn node_of(&self, config: &Config) -> Result<OfflineNode, Failure> {
-        if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
-            return Err(config.without_installation().into());
-        }
-        Ok(OfflineNode::open(config).await?)
+/// Acts on the store of an installation, and closes it whatever comes of that. Fails if none was configured and none
+/// was made: a command in the wrong folder would make another.
+pub(super) async fn with_node_of<T>(
+    config: &Config,
+    act: impl AsyncFnOnce(&OfflineNode) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    if !config.is_given && !config.data_dir.join("portcullis.db").exists() {
+        return Err(config.without_installation().into());
     }
+    let node = OfflineNode::open(config).await?;
+    let done = act(&node).await;
+    node.close().await;
+    done
 }

@@ -1,11 +1,16 @@
-//! `portcullis login-link`.
+//! `portcullis login-link`: on a node only, for a link logs in whom it names, and no token makes one.
 
 use clap::Args;
 use portcullis_app::{NewLoginLink, Operator};
 use portcullis_store::Principal;
 use serde_json::json;
 
-use super::{client_config::origin, installation::Installation, output::Failure};
+use super::{
+    client_config::origin,
+    installation::{Installation, with_node_of},
+    output::Failure,
+};
+use crate::boot::OfflineNode;
 
 /// Print an address that logs a person in with one browser, once, within five minutes
 ///
@@ -37,14 +42,11 @@ impl LoginLink {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };
-        let node = self.installation.node_of(&config).await?;
-        let made = async {
+        let issue = async |node: &OfflineNode| {
             let found = node.operator.principal_of(self.org.as_deref(), &self.principal).await?;
-            Ok::<_, Failure>((link(&node.operator, &found, &url).await?, found))
+            Ok((link(&node.operator, &found, &url).await?, found))
         };
-        let made = made.await;
-        node.close().await;
-        let ((address, made), found) = made?;
+        let ((address, made), found) = with_node_of(&config, issue).await?;
         let record = json!({
             "url": address, "principal_id": found.id, "org_id": found.org_id,
             "expires_at": made.expires_at,

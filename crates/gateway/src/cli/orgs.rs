@@ -1,14 +1,16 @@
-//! `portcullis org`.
+//! `portcullis org`: on a node, the orgs as only the operator sees and changes them; `show` over the API is of the
+//! token's org and tells what it used.
 
 use std::num::NonZeroU32;
 
 use clap::{Args, Subcommand, ValueEnum};
+use portcullis_app::OrgChange;
 use portcullis_core::principal::Plan;
 use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
-    api::{OfOrg, Shape},
+    api::{Api, OfOrg, Shape},
     installation::Installation,
     output::Failure,
 };
@@ -116,14 +118,11 @@ const SHAPE: Shape = Shape {
 };
 
 async fn show(of: &OfOrg) -> Result<(), Failure> {
-    let named = of.org.as_deref();
-    let shown = if let Some(api) = of.installation.gateway(named).await? {
-        api.record(api.get("/v1/org").await?, &SHAPE).await?
-    } else {
-        let find = async |node: &OfflineNode| Ok(node.operator.org_or_only(named).await?);
-        record(&of.installation.with_offline_node(find).await?)
+    let find = async |api: &Api<'_>| match api {
+        Api::Remote(_) => api.record(api.get("/v1/org").await?, &SHAPE).await,
+        Api::Own(own) => Ok(record(own.org()?)),
     };
-    of.installation.output().members(&shown)
+    of.installation.output().members(&of.ask(find).await?)
 }
 
 impl Orgs {
@@ -152,45 +151,27 @@ impl Orgs {
                 show(&of).await
             }
             Self::Disable { org, installation } => {
-                let disable = async |node: &OfflineNode, org: &Org| {
-                    Ok(node.operator.disable_org(org).await?)
-                };
-                let org = change(&org, &installation, disable).await?;
-                let text = format!("disabled {}: none of its tokens is accepted", org.id);
-                installation.output().record(&record(&org), &text)
+                change(&org, &installation, OrgChange::Disabled).await
             }
             Self::Enable { org, installation } => {
-                let enable =
-                    async |node: &OfflineNode, org: &Org| Ok(node.operator.enable_org(org).await?);
-                let org = change(&org, &installation, enable).await?;
-                let text = format!("enabled {}: its tokens are accepted again", org.id);
-                installation.output().record(&record(&org), &text)
+                change(&org, &installation, OrgChange::Enabled).await
             }
             Self::SetPlan { org, plan, installation } => {
-                let plan = plan.plan()?;
-                let set_plan = async |node: &OfflineNode, org: &Org| {
-                    Ok(node.operator.set_plan(org, plan).await?)
-                };
-                let org = change(&org, &installation, set_plan).await?;
-                let text = format!("{} has the plan {} now", org.id, plan.name());
-                installation.output().record(&record(&org), &text)
+                change(&org, &installation, OrgChange::Plan(plan.plan()?)).await
             }
         }
     }
 }
 
-/// Changes an org; gives it as it is then.
-async fn change(
-    org: &str,
-    installation: &Installation,
-    change: impl AsyncFnOnce(&OfflineNode, &Org) -> Result<(), Failure>,
-) -> Result<Org, Failure> {
-    let changed = async |node: &OfflineNode| {
-        let org = node.operator.org(org).await?;
-        change(node, &org).await?;
-        Ok(node.operator.org(&org.id.to_string()).await?)
+async fn change(named: &str, installation: &Installation, to: OrgChange) -> Result<(), Failure> {
+    let change = async |node: &OfflineNode| Ok(node.operator.change_org(named, to).await?);
+    let org = installation.with_offline_node(change).await?;
+    let text = match to {
+        OrgChange::Plan(plan) => format!("{} has the plan {} now", org.id, plan.name()),
+        OrgChange::Disabled => format!("disabled {}: none of its tokens is accepted", org.id),
+        OrgChange::Enabled => format!("enabled {}: its tokens are accepted again", org.id),
     };
-    installation.with_offline_node(changed).await
+    installation.output().record(&record(&org), &text)
 }
 
 fn record(org: &Org) -> Value {

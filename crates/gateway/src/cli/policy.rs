@@ -107,10 +107,15 @@ impl Desk {
 
     /// The configuration. A gateway that the environment names does not concern the files of a folder.
     fn config(&self) -> Result<Config, Failure> {
-        let config = match self.installation.remote.url {
-            Some(_) => self.installation.config(),
-            None => self.installation.own_config(),
-        }?;
+        if self.installation.remote.url.is_some() {
+            self.installation.config()?;
+        }
+        self.own_config()
+    }
+
+    /// The same, whatever gateway is named.
+    fn own_config(&self) -> Result<Config, Failure> {
+        let config = self.installation.own_config()?;
         Ok(if self.tools.is_some() { config } else { config.overlooks_none()? })
     }
 

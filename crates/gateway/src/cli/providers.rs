@@ -1,4 +1,5 @@
-//! `portcullis provider`: what the declared providers are like, and how the gateway is known to them.
+//! `portcullis provider`: what the declared providers are like, and how the gateway is known to them. Without `--url`,
+//! `list` reaches them from here and shows what is declared, which no org's list of connections is.
 
 mod test;
 
@@ -7,7 +8,7 @@ use portcullis_app::{Awaited, Fallback, ProviderState};
 use serde_json::{Value, json};
 
 use super::{
-    api::Api,
+    api::{Api, Shape},
     client_config,
     installation::Installation,
     output::{Failure, Output},
@@ -82,8 +83,7 @@ impl List {
             Some(gateway) => listed_there(&gateway).await?,
             None => self.listed_here().await?,
         };
-        let columns = ["slug", "status", "tools", "waits_for", "last_error"];
-        self.installation.output().table(&records, &columns)
+        self.installation.output().table(&records, SHAPE.columns)
     }
 
     async fn listed_here(&self) -> Result<Vec<Value>, Failure> {
@@ -100,23 +100,21 @@ impl List {
     }
 }
 
+/// A connection, or a provider without one.
+const SHAPE: Shape = Shape {
+    members: &["slug", "status", "tools", "waits_for", "last_error"],
+    columns: &["slug", "status", "tools", "waits_for", "last_error"],
+    add: |members| {
+        members.entry("status").or_insert_with(|| json!("pending"));
+        members.entry("tools").or_insert_with(|| json!(0));
+    },
+};
+
 /// Connections that the gateway shows to the token, and the providers without a connection.
 async fn listed_there(gateway: &Api<'_>) -> Result<Vec<Value>, Failure> {
-    let connections = gateway.list("/v1/providers", &[]).await?;
-    let waiting = gateway.list("/v1/providers/waiting", &[]).await?;
-    let connections = connections.iter().map(|it| {
-        json!({
-            "slug": it.get("slug"), "status": it.get("status"), "tools": it.get("tools"),
-            "waits_for": null, "last_error": it.get("last_error"),
-        })
-    });
-    let waiting = waiting.iter().map(|it| {
-        json!({
-            "slug": it.get("slug"), "status": "pending", "tools": 0,
-            "waits_for": it.get("waits_for"), "last_error": null,
-        })
-    });
-    Ok(connections.chain(waiting).collect())
+    let mut all = gateway.list("/v1/providers", &[]).await?;
+    all.extend(gateway.list("/v1/providers/waiting", &[]).await?);
+    gateway.records(all, &SHAPE).await
 }
 
 /// Reaches the providers. Gives those whose tools are known, and whose programs were left alone.

@@ -1,4 +1,4 @@
-//! `portcullis token`.
+//! `portcullis token`. Only on a node, `inspect` finds a token in whichever org it is, also by its secret.
 
 use std::{
     fs,

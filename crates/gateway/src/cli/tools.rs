@@ -1,4 +1,5 @@
-//! `portcullis tool`.
+//! `portcullis tool`. On a node, `list` shows the tools of the providers of all orgs, also accepted ones and those
+//! that there was no room for, which no route tells of.
 
 mod waiting;
 

@@ -378,6 +378,9 @@ async fn commands_print_the_same_on_the_node_and_over_the_api() {
         "approval list",
         "audit hold list",
         "audit tail --target CI",
+        "audit export --format csv --type token.issued",
+        "audit export --format ocsf --target CI",
+        "tool list --waiting",
     ] {
         for form in ["", " --json"] {
             let command = command.replace("CI", &ci).replace("EVENT", &event) + form;

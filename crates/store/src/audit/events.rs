@@ -6,14 +6,20 @@ pub(crate) mod strays;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{
+    audit::{DlpResult, OutcomeStatus, RecordedDecision},
     clock::Timestamp,
     id::{EventId, OrgId, PrincipalId, RequestId, TokenId},
 };
+use serde::Deserialize;
 
 use crate::{
     db::{Db, RecordTexts, Store, find, last_given, parse, positions_of_events, read, row},
     error::StoreError,
+    filters,
 };
+
+/// Characters of a target at most.
+const LONGEST_TARGET: usize = 200;
 
 /// Events that may be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,35 +40,59 @@ pub enum EventOrder {
 }
 
 /// The actor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum EventActor {
     Principal(PrincipalId),
     /// The bearer of this token.
     Token(TokenId),
 }
 
+impl TryFrom<String> for EventActor {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let principal = text.parse().map(Self::Principal);
+        let actor = principal.or_else(|_| text.parse().map(Self::Token));
+        actor.map_err(|_| "has to be a `usr_…`, `sa_…` or `tok_…` id")
+    }
+}
+
 /// The target.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub enum EventTarget {
     Is(String),
     StartsWith(String),
 }
 
-/// Filter of events. Empty parts let everything through; all others must match.
-#[derive(Debug, Clone, Default)]
-pub struct EventFilter {
-    /// Recorded at this moment or later.
-    pub from: Option<Timestamp>,
-    /// Recorded before this moment.
-    pub to: Option<Timestamp>,
-    pub kinds: Vec<String>,
-    pub actor: Option<EventActor>,
-    pub target: Option<EventTarget>,
-    pub decisions: Vec<String>,
-    pub policies: Vec<String>,
-    pub dlp_results: Vec<String>,
-    pub outcomes: Vec<String>,
-    pub request_id: Option<RequestId>,
+impl TryFrom<String> for EventTarget {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text.chars().count() > LONGEST_TARGET {
+            return Err(format!("may be {LONGEST_TARGET} characters long"));
+        }
+        Ok(match text.strip_suffix('*') {
+            Some(start) => Self::StartsWith(start.to_owned()),
+            None => Self::Is(text),
+        })
+    }
+}
+
+filters::filter! {
+    /// Filter of events. Empty parts let everything through; all others must match.
+    EventFilter {
+        #[serde(rename = "type")]
+        kinds: Vec<String> as Option<String> = "types, comma-separated", pattern = "[^, ]";
+        actor: Option<EventActor> as Option<String> = "`usr_…`, `sa_…` or `tok_…`", pattern = "^(usr|sa|tok)_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+        target: Option<EventTarget> as Option<String> = "tool id, `prv_…` or name; trailing `*`", max_length = 200, pattern = "[^, ]";
+        decision: Vec<RecordedDecision> as Option<String> = "`allow` or `deny`, or both, comma-separated", pattern = "^(allow|deny)(,(allow|deny))*$";
+        policy: Vec<String> as Option<String> = "policy names, comma-separated", pattern = "[^, ]";
+        dlp_result: Vec<DlpResult> as Option<String> = "DLP outcomes, comma-separated", pattern = "^(passed|flagged|redacted|blocked|skipped)(,(passed|flagged|redacted|blocked|skipped))*$";
+        outcome: Vec<OutcomeStatus> as Option<String> = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$";
+        request_id: Option<RequestId> as Option<String> = "`req_…` of a given answer", pattern = "^req_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
+    } at { from: Option<Timestamp>, to: Option<Timestamp> }
 }
 
 /// An event and, when it has one, its place in the log.

@@ -1,32 +1,27 @@
 //! Group commit: one task writes what all are waiting for in one transaction.
 
-mod batch;
 mod completions;
 mod jobs;
 mod pace;
 mod task;
-mod under_way;
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use futures_util::TryFutureExt as _;
 use portcullis_core::clock::Clock;
 use tokio::{
-    sync::mpsc,
+    sync::{mpsc, oneshot},
     time::{Instant, timeout_at},
 };
 
 use self::{
     completions::Completions,
-    jobs::{Claim, Job, Withdrawal, Work},
-    pace::Workers,
-    under_way::UnderWay,
+    jobs::{Job, Work},
+    pace::{Queue, Workers},
+    task::TaskState,
 };
 pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
@@ -63,7 +58,7 @@ impl AuditSettings {
     /// The defaults for the node of this name: 4096 may wait, 256 make a batch.
     #[must_use]
     pub const fn new(node: String) -> Self {
-        Self { node, queue: 4096, batch: 256 }
+        Self { node, queue: pace::QUEUE, batch: pace::BATCH }
     }
 }
 
@@ -89,43 +84,29 @@ pub struct AuditProgress {
 #[derive(Debug, Clone)]
 pub struct AuditWriter {
     jobs: mpsc::Sender<Job>,
-    commits: Arc<AtomicU64>,
-    written: Arc<AtomicU64>,
     workers: Workers,
     completions: Completions<Box<Work>>,
-    under_way: UnderWay,
+    state: Arc<TaskState>,
 }
 
 impl AuditWriter {
     /// A writer and the task that does its work, which the caller runs.
     #[must_use]
     pub fn new(store: Store, clock: Arc<dyn Clock>, settings: AuditSettings) -> (Self, AuditTask) {
-        let (sender, jobs) = mpsc::channel(settings.queue.max(1));
-        let commits = Arc::default();
-        let written = Arc::default();
+        let AuditSettings { node, queue, batch } = settings;
         let workers = Workers::default();
+        let (jobs, queue) = Queue::new(queue, batch, workers.clone());
         let completions = Completions::default();
-        let under_way = UnderWay::new();
-        let writer = Self {
-            jobs: sender,
-            commits: Arc::clone(&commits),
-            written: Arc::clone(&written),
-            workers: workers.clone(),
-            completions: completions.clone(),
-            under_way: under_way.clone(),
-        };
+        let state = Arc::new(TaskState::new());
         let task = AuditTask {
             store,
             clock,
-            settings,
-            jobs,
-            commits,
-            written,
-            workers,
-            completions,
-            under_way,
+            node,
+            queue,
+            completions: completions.clone(),
+            state: Arc::clone(&state),
         };
-        (writer, task)
+        (Self { jobs, workers, completions, state }, task)
     }
 
     /// Says that something will have to be committed in a moment, so that commits may wait for it: as
@@ -198,8 +179,8 @@ impl AuditWriter {
     #[must_use]
     pub fn progress(&self) -> AuditProgress {
         AuditProgress {
-            commits: self.commits.load(Ordering::Relaxed),
-            jobs: self.written.load(Ordering::Relaxed),
+            commits: self.state.commits.load(Ordering::Relaxed),
+            jobs: self.state.written.load(Ordering::Relaxed),
             waiting: self.jobs.max_capacity() - self.jobs.capacity(),
         }
     }
@@ -207,28 +188,27 @@ impl AuditWriter {
     /// Time for which the commit under way has been waited for; zero while there is none.
     #[must_use]
     pub fn stuck_for(&self) -> Duration {
-        self.under_way.age()
+        self.state.age()
     }
 
     async fn commit(&self, work: Box<Work>, deadline: Instant) -> Result<Began, StoreError> {
         let (waiter, answered) = self.completions.register();
-        let claim = Claim::default();
-        let job = Job { work, claim: claim.clone(), waiter };
-        match timeout_at(deadline, self.jobs.send(job)).await {
+        let (begun, mut beginning) = oneshot::channel();
+        match timeout_at(deadline, self.jobs.send(Job { work, begun, waiter })).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(unavailable("the audit writer has stopped")),
             Err(_) => return Err(unavailable("the audit queue is full")),
         }
-        let withdrawal = Withdrawal(&claim);
         let reason = match timeout_at(deadline, answered).await {
             Ok(Ok(result)) => return result,
             Ok(Err(_)) => "the audit writer has stopped",
             Err(_) => "the audit writer did not answer in time",
         };
-        if withdrawal.0.withdraw() {
-            Err(unavailable(reason))
-        } else {
-            Err(StoreError::OutcomeUnknown(reason.to_owned()))
+        // From here on the task cannot begin it any more.
+        beginning.close();
+        match beginning.try_recv() {
+            Ok(()) => Err(StoreError::OutcomeUnknown(reason.to_owned())),
+            Err(_) => Err(unavailable(reason)),
         }
     }
 }

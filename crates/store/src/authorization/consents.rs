@@ -12,6 +12,7 @@ use portcullis_core::{
 use crate::{
     db::{Store, all, boxed, change, columns, find, list, one, read, record, run},
     error::StoreError,
+    filters,
     revocation::revoke_roots,
     search::{FORGET, beginning, begins, index_words, records},
 };
@@ -34,14 +35,13 @@ pub struct Consent {
     pub renewed_at: Timestamp,
 }
 
-/// Page of the consents of an org, by id.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct ConsentPage<'a> {
-    pub principal_id: Option<PrincipalId>,
-    /// Only those of which a word begins so: name or address of the client, name of the person.
-    pub search: Option<&'a str>,
-    pub after: Option<ConsentId>,
-    pub limit: u32,
+filters::filter! {
+    /// Page of the consents of an org, by id.
+    ConsentQuery {
+        #[serde(deserialize_with = "filters::search")]
+        q: Option<String> = "only those of which a word begins so, in any case: of name or addresses of the client, or of names and addresses of the person", max_length = 64, pattern = "[^, ]";
+        principal: Option<PrincipalId> as Option<String> = "those of one principal";
+    } at { after: Option<ConsentId>, limit: usize }
 }
 
 record!(Consent in "consents", |row| id, org_id, principal_id, scopes, returns_to, remembered,
@@ -118,11 +118,11 @@ impl Store {
     pub async fn list_consents(
         &self,
         org: OrgId,
-        page: ConsentPage<'_>,
+        page: &ConsentQuery,
     ) -> Result<Vec<Consent>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let principal = page.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let list = match (page.search, page.principal_id) {
+        let principal = page.principal.map(|id| id.to_string()).unwrap_or_default();
+        let list = match (page.q.as_ref(), page.principal) {
             (Some(_), None) => search(),
             (Some(_), Some(_)) => of_principal(&format!(
                 "({} OR {})",
@@ -132,7 +132,7 @@ impl Store {
             (None, Some(_)) => of_principal("$5 = ''"),
             (None, None) => LIST.to_owned(),
         };
-        let beginning = beginning(page.search);
+        let beginning = beginning(page.q.as_deref());
         Ok(list!(self, org, list => org, after, principal, page.limit, beginning))
     }
 

@@ -3,26 +3,39 @@
 use std::sync::LazyLock;
 
 use portcullis_core::id::{OrgId, PrincipalId};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::Principal;
 use crate::{
     db::{Store, boxed, list},
     error::StoreError,
+    filters,
     search::{beginning, people},
 };
 
-/// Filter of a list of principals, and place in it.
-#[derive(Debug, Clone, Default)]
-pub struct PrincipalQuery {
-    /// Only those with the role of this name.
-    pub role: Option<String>,
-    /// Only those that are disabled, or that are not.
-    pub disabled: Option<bool>,
-    /// Only those of whose names or addresses a word begins so.
-    pub search: Option<String>,
-    /// Only beyond this one.
-    pub after: Option<PrincipalId>,
-    pub limit: usize,
+portcullis_core::words! {
+    /// Role of a principal.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+    #[serde(rename_all = "snake_case")]
+    #[schema(as = Role)]
+    pub enum RoleName {
+        Member = "member",
+        Auditor = "auditor",
+        Admin = "admin",
+        /// Of service accounts: exactly the scopes that are listed.
+        Service = "service",
+    }
+}
+
+filters::filter! {
+    /// Filter of a list of principals, and place in it.
+    PrincipalQuery {
+        #[serde(deserialize_with = "filters::search")]
+        q: Option<String> = "only those of whose name, user name or addresses a word begins so, in any case", max_length = 64, pattern = "[^, ]";
+        role: Option<RoleName> as Option<String> = "only those with this role", pattern = "^(member|auditor|admin|service)$";
+        disabled: Option<bool> = "only those that are disabled, or that are not";
+    } at { after: Option<PrincipalId>, limit: usize }
 }
 
 impl Store {
@@ -34,9 +47,9 @@ impl Store {
         page: &PrincipalQuery,
     ) -> Result<Vec<Principal>, StoreError> {
         let after = page.after.map(|id| id.to_string()).unwrap_or_default();
-        let list = if page.search.is_some() { SEARCH.as_str() } else { PAGE };
-        let beginning = beginning(page.search.as_deref());
-        Ok(list!(self, org, list => org, &after, page.role.as_deref().unwrap_or_default(),
+        let list = if page.q.is_some() { SEARCH.as_str() } else { PAGE };
+        let beginning = beginning(page.q.as_deref());
+        Ok(list!(self, org, list => org, &after, page.role.map_or("", RoleName::as_str),
             page.disabled.map_or(-1, i64::from), page.limit, beginning))
     }
 }

@@ -5,17 +5,20 @@ use portcullis_core::{
     id::{OrgId, PrincipalId, TokenId},
     token::TokenKind,
 };
+use serde::Deserialize;
 
 use super::TokenRecord;
 use crate::{
     db::{Found, Store, all, boxed, columns, find, read, record},
     error::StoreError,
+    filters,
     search::{beginning, begins, records},
 };
 
 portcullis_core::words! { listed
     /// State of a token, as far as its own row and its principal's tell.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+    #[serde(rename_all = "snake_case")]
     pub enum ListedState {
         Live = "live",
         Expired = "expired",
@@ -34,18 +37,15 @@ pub struct ListedToken {
     pub state: ListedState,
 }
 
-/// Page of the tokens of an org that match every part given, by id.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct TokenQuery<'a> {
-    /// Only those of which a word begins so: label, names and addresses of the principal.
-    pub search: Option<&'a str>,
-    pub principal_id: Option<PrincipalId>,
-    pub kind: Option<TokenKind>,
-    pub state: Option<ListedState>,
-    /// The moment at which the state is told.
-    pub now: Timestamp,
-    pub after: Option<TokenId>,
-    pub limit: u32,
+filters::filter! {
+    /// Page of the tokens of an org that match every part given, by id. Their state is that at `now`.
+    TokenQuery {
+        #[serde(deserialize_with = "filters::search")]
+        q: Option<String> = "only those of which a word begins so, in any case: of the label, or of names and addresses of the principal", max_length = 64, pattern = "[^, ]";
+        principal: Option<PrincipalId> as Option<String> = "only those of this principal", pattern = "^(usr|sa)_[0-9A-HJKMNP-TV-Z]{26}$";
+        kind: Option<TokenKind> as Option<String> = "only those of this kind", pattern = "^(user|service|refresh)$";
+        state: Option<ListedState> as Option<String> = "only those in this state at this moment", pattern = "^(live|expired|revoked|spent|principal_disabled)$";
+    } at { now: Timestamp, after: Option<TokenId>, limit: usize }
 }
 
 record!(ListedToken in "tokens", |row| token = TokenRecord::from_row(row)?, principal_name, state);
@@ -91,9 +91,9 @@ fn last(from: &str, among: &str) -> String {
 }
 
 /// The SQL of a query: [`page`] and [`last`].
-fn statements(query: &TokenQuery<'_>) -> (String, String) {
+fn statements(query: &TokenQuery) -> (String, String) {
     let found = |word| records("tokens", "token", word) + " CROSS JOIN tokens t";
-    match (query.search, query.principal_id) {
+    match (query.q.as_ref(), query.principal) {
         (None, None) => {
             (page("tokens t", "$3 = '' AND $9 = ''"), last("tokens t", "$3 = '' AND $5 = ''"))
         }
@@ -121,16 +121,15 @@ impl Store {
     pub async fn page_tokens(
         &self,
         org: OrgId,
-        query: &TokenQuery<'_>,
+        query: &TokenQuery,
     ) -> Result<TokensPage, StoreError> {
         let after = query.after.map(|id| id.to_string()).unwrap_or_default();
-        let principal = query.principal_id.map(|id| id.to_string()).unwrap_or_default();
-        let beginning = beginning(query.search);
+        let principal = query.principal.map(|id| id.to_string()).unwrap_or_default();
+        let beginning = beginning(query.q.as_deref());
         let (page, last) = statements(query);
         let is_filtered = query.kind.is_some()
             || query.state.is_some()
-            || query.search.is_some() && query.principal_id.is_some();
-        let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+            || query.q.is_some() && query.principal.is_some();
         let (rows, last): (Vec<Found<ListedToken>>, Option<TokenId>) = read!(self, org, |conn| {
             let last: Option<TokenId> = if is_filtered {
                 find!(conn, scalar last => org, &after, &principal, WALKED - 1, &beginning)
@@ -139,13 +138,13 @@ impl Store {
             };
             let rows = all!(conn, page => org, &after, &principal,
                 query.kind.map_or("", TokenKind::as_str),
-                query.state.map_or("", ListedState::as_str), query.now, i64::from(query.limit) + 1,
+                query.state.map_or("", ListedState::as_str), query.now, query.limit.saturating_add(1),
                 last.map_or_else(|| BEYOND.to_owned(), |last| last.to_string()), &beginning);
             (rows, last)
         });
-        let is_full = rows.len() > limit;
+        let is_full = rows.len() > query.limit;
         let mut tokens = self.records(rows);
-        tokens.truncate(limit);
+        tokens.truncate(query.limit);
         let reached = if is_full { tokens.last().map(|last| last.token.id) } else { last };
         Ok(TokensPage { tokens, reached })
     }

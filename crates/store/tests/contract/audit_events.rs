@@ -257,7 +257,7 @@ on_both! {
         let text = |text: &str| vec![text.to_owned(), "another".to_owned()];
         let target = |target| EventFilter { target: Some(target), ..none.clone() };
         let actor = |actor| EventFilter { actor: Some(actor), ..none.clone() };
-        let outcomes = vec!["success".to_owned(), "denied".to_owned()];
+        let outcome = vec![OutcomeStatus::Success, OutcomeStatus::Denied];
 
         let cases: Vec<(EventFilter, &[i64])> = vec![
             (none.clone(), &[0, 1, 2, 3]),
@@ -267,10 +267,10 @@ on_both! {
             (target(EventTarget::StartsWith("github:".to_owned())), &[1, 2]),
             (target(EventTarget::StartsWith("GITHUB:".to_owned())), &[]),
             (target(EventTarget::StartsWith("git%".to_owned())), &[]),
-            (EventFilter { decisions: text("allow"), ..none.clone() }, &[1]),
-            (EventFilter { policies: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),
-            (EventFilter { dlp_results: text("passed"), ..none.clone() }, &[1]),
-            (EventFilter { outcomes, ..none.clone() }, &[1, 3]),
+            (EventFilter { decision: vec![RecordedDecision::Allow], ..none.clone() }, &[1]),
+            (EventFilter { policy: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),
+            (EventFilter { dlp_result: vec![DlpResult::Passed], ..none.clone() }, &[1]),
+            (EventFilter { outcome, ..none.clone() }, &[1, 3]),
             (EventFilter { request_id: Some(id("req", 1)), ..none.clone() }, &[1]),
             (actor(EventActor::Token(id("tok", 1))), &[1]),
             (actor(EventActor::Principal(id("sa", 1))), &[2]),
@@ -331,16 +331,17 @@ on_both! {
         append_all(&db, events).await;
         db.seal(org, leaf).await.unwrap();
         let none = EventFilter::default();
-        let text = |text: &str| vec![text.to_owned()];
-        let denied = EventFilter { decisions: text("deny"), ..none.clone() };
+        let denied = EventFilter { decision: vec![RecordedDecision::Deny], ..none.clone() };
         let elsewhere = Some(EventTarget::Is("github:list".to_owned()));
-        let dlp_results = vec!["blocked".to_owned(), "redacted".to_owned()];
+        let kinds = vec!["policy.changed".to_owned()];
+        let outcome = vec![OutcomeStatus::Denied];
+        let dlp_result = vec![DlpResult::Blocked, DlpResult::Redacted];
 
         for (filter, expected) in [
-            (EventFilter { kinds: text("policy.changed"), ..none.clone() }, 2),
+            (EventFilter { kinds, ..none.clone() }, 2),
             (denied.clone(), 2),
-            (EventFilter { outcomes: text("denied"), ..none.clone() }, 2),
-            (EventFilter { dlp_results, ..none.clone() }, 3),
+            (EventFilter { outcome, ..none.clone() }, 2),
+            (EventFilter { dlp_result, ..none.clone() }, 3),
             (EventFilter { target: elsewhere, ..denied }, 0),
         ] {
             for order in [EventOrder::Ascending, EventOrder::Descending] {

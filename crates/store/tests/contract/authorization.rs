@@ -116,8 +116,8 @@ on_both! {
 
         let found = db.find_consent_to(org, user, &client(), &Face::All).await.unwrap();
         assert_eq!(found, Some(Consent { id: first, remembered: false, ..again }));
-        let page = ConsentPage { principal_id: Some(user), limit: 10, ..ConsentPage::default() };
-        assert_eq!(db.list_consents(org, page).await.unwrap().len(), 1);
+        let page = ConsentQuery { principal: Some(user), limit: 10, ..ConsentQuery::default() };
+        assert_eq!(db.list_consents(org, &page).await.unwrap().len(), 1);
         let other = given::org(&db, 2).await;
         assert_eq!(db.find_consent(other, first).await.unwrap(), None);
         assert_eq!(db.withdraw_consent(other, first, NOW).await.unwrap(), 0);

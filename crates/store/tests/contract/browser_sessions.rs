@@ -21,8 +21,8 @@ pub(crate) fn session(org_id: OrgId, principal_id: PrincipalId, n: u32) -> Brows
     }
 }
 
-fn page(now: Timestamp) -> SessionPage<'static> {
-    SessionPage { search: None, principal_id: None, after: None, limit: 10, now }
+fn page(now: Timestamp) -> SessionQuery {
+    SessionQuery { limit: 10, now, ..SessionQuery::default() }
 }
 
 on_both! {
@@ -87,16 +87,16 @@ on_both! {
 
         assert!(ended && !again && !elsewhere);
         let listed = async |page| -> Vec<_> {
-            let found = db.list_sessions(org, page).await.unwrap();
+            let found = db.list_sessions(org, &page).await.unwrap();
             found.into_iter().map(|session| session.id).collect()
         };
         assert_eq!(listed(page(later)).await, [id(1), id(3), id(4)]);
-        let rest = SessionPage { after: Some(id(1)), limit: 1, ..page(later) };
+        let rest = SessionQuery { after: Some(id(1)), limit: 1, ..page(later) };
         assert_eq!(listed(rest).await, [id(3)]);
-        let of_nobody = SessionPage { principal_id: Some(given::id("usr", 9)), ..page(later) };
+        let of_nobody = SessionQuery { principal: Some(given::id("usr", 9)), ..page(later) };
         assert!(listed(of_nobody).await.is_empty());
         assert_eq!(listed(page(NOW.plus_seconds(150))).await, [id(3)]);
-        assert!(db.list_sessions(other, page(later)).await.unwrap().is_empty());
+        assert!(db.list_sessions(other, &page(later)).await.unwrap().is_empty());
         assert_eq!(db.forget_sessions(NOW.plus_seconds(150)).await.unwrap(), 3);
     }
 

@@ -227,9 +227,9 @@ on_both! {
         insert_many(&db, &token(org, user, 0), 10_000..15_000, "NULL").await;
         let revoked = TokenRecord { revoked_at: Some(NOW), ..token(org, user, 20_000) };
         insert(&db, 20_000, &revoked).await;
-        for principal_id in [None, Some(user)] {
+        for principal in [None, Some(user)] {
             let state = Some(ListedState::Revoked);
-            let query = TokenQuery { principal_id, state, now: NOW, limit: 10, ..TokenQuery::default() };
+            let query = TokenQuery { principal, state, now: NOW, limit: 10, ..TokenQuery::default() };
 
             let first = db.page_tokens(org, &query).await.unwrap();
             let rest = TokenQuery { after: first.reached, ..query };

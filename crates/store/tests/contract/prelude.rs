@@ -4,8 +4,8 @@ pub(crate) use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, ti
 
 pub(crate) use portcullis_core::{
     approval::{Approval, ApprovalTerms, Approver, Audience, Decider, Status, Vote},
-    audit::Hash,
     audit::merkle::{Frontier, is_consistent, root_of_path},
+    audit::{DlpResult, Hash, OutcomeStatus, RecordedDecision},
     authorization::{ClientGrant, ClientKind, ClientRef, CodeChallenge, Face, RedirectUri},
     capability::CapabilityId,
     clock::Timestamp,

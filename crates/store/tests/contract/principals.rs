@@ -146,7 +146,7 @@ on_both! {
         assert_eq!(of(PrincipalQuery { limit: 1, ..all() }).await, ["person 1"]);
         let after = Some(id("usr", 3));
         assert_eq!(of(PrincipalQuery { after, ..all() }).await, ["person 4"]);
-        let role = Some("admin".to_owned());
+        let role = Some(RoleName::Admin);
         assert_eq!(of(PrincipalQuery { role, ..all() }).await, ["person 2"]);
         assert_eq!(of(PrincipalQuery { disabled: Some(true), ..all() }).await, ["person 3"]);
         assert_eq!(of(PrincipalQuery { disabled: Some(false), ..all() }).await.len(), 3);

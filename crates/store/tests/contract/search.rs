@@ -6,17 +6,8 @@ use crate::prelude::*;
 
 /// How many principals and tokens a search finds.
 async fn found(store: &Store, org: OrgId, asked: &str) -> (usize, usize) {
-    let page =
-        PrincipalQuery { search: Some(asked.to_owned()), limit: 10, ..PrincipalQuery::default() };
-    let query = TokenQuery {
-        search: Some(asked),
-        principal_id: None,
-        kind: None,
-        state: None,
-        now: NOW,
-        after: None,
-        limit: 10,
-    };
+    let page = PrincipalQuery { q: Some(asked.to_owned()), limit: 10, ..PrincipalQuery::default() };
+    let query = TokenQuery { q: page.q.clone(), now: NOW, limit: 10, ..TokenQuery::default() };
     let principals = store.page_principals(org, &page).await.unwrap();
     (principals.len(), store.page_tokens(org, &query).await.unwrap().tokens.len())
 }
@@ -25,24 +16,16 @@ async fn found(store: &Store, org: OrgId, asked: &str) -> (usize, usize) {
 async fn found_of(
     store: &Store,
     org: OrgId,
-    principal_id: Option<PrincipalId>,
+    principal: Option<PrincipalId>,
     asked: &str,
 ) -> [usize; 3] {
-    let search = Some(asked);
-    let sessions = SessionPage { principal_id, search, after: None, limit: 10, now: NOW };
-    let consents = ConsentPage { principal_id, search, limit: 10, ..ConsentPage::default() };
-    let tokens = TokenQuery {
-        search,
-        principal_id,
-        kind: None,
-        state: None,
-        now: NOW,
-        after: None,
-        limit: 10,
-    };
+    let (q, now, limit) = (Some(asked.to_owned()), NOW, 10);
+    let sessions = SessionQuery { principal, q: q.clone(), limit, now, ..Default::default() };
+    let consents = ConsentQuery { principal, q: q.clone(), limit, ..Default::default() };
+    let tokens = TokenQuery { principal, q, limit, now, ..TokenQuery::default() };
     [
-        store.list_sessions(org, sessions).await.unwrap().len(),
-        store.list_consents(org, consents).await.unwrap().len(),
+        store.list_sessions(org, &sessions).await.unwrap().len(),
+        store.list_consents(org, &consents).await.unwrap().len(),
         store.page_tokens(org, &tokens).await.unwrap().tokens.len(),
     ]
 }

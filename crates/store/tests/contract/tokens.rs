@@ -152,8 +152,8 @@ on_both! {
             db.insert_token(&made, &hash(n)).await.unwrap();
         }
         db.disable_principal(org, ben, NOW).await.unwrap();
-        let all = TokenQuery { now: NOW, limit: 10, ..TokenQuery::default() };
-        let of = async |query: TokenQuery<'_>| {
+        let all = || TokenQuery { now: NOW, limit: 10, ..TokenQuery::default() };
+        let of = async |query: TokenQuery| {
             let found = db.page_tokens(org, &query).await.unwrap();
             found.tokens.into_iter().map(|it| (it.token.id, it.state)).collect::<Vec<_>>()
         };
@@ -165,13 +165,13 @@ on_both! {
             (id(3), ListedState::Revoked),
             (id(4), ListedState::PrincipalDisabled),
         ];
-        assert_eq!(of(all).await, states);
+        assert_eq!(of(all()).await, states);
         for (token, state) in states {
-            assert_eq!(of(TokenQuery { state: Some(state), ..all }).await, [(token, state)]);
+            assert_eq!(of(TokenQuery { state: Some(state), ..all() }).await, [(token, state)]);
         }
-        let of_ben = TokenQuery { principal_id: Some(ben), ..all };
+        let of_ben = TokenQuery { principal: Some(ben), ..all() };
         assert_eq!(of(of_ben).await, [states[3]]);
-        assert_eq!(of(TokenQuery { kind: Some(TokenKind::Service), ..all }).await, []);
-        assert_eq!(of(TokenQuery { after: Some(id(2)), limit: 1, ..all }).await, [states[2]]);
+        assert_eq!(of(TokenQuery { kind: Some(TokenKind::Service), ..all() }).await, []);
+        assert_eq!(of(TokenQuery { after: Some(id(2)), limit: 1, ..all() }).await, [states[2]]);
     }
 }

@@ -7,51 +7,53 @@
 use std::{
     fs::File,
     io::{self, Write},
+    num::NonZeroU64,
 };
 
 use aws_lc_rs::digest;
 use portcullis_core::{
     audit::{
-        CSV_MARK, CsvLines, Hash, Plan, Shown, StoredError,
-        export::{Consistency, FORMAT, Manifest, Neighbour, Range, Trailer, event_line},
+        Event, Hash, Plan, Shown, StoredError, Target,
+        export::{Consistency, FORMAT, Format, Manifest, Neighbour, Range, Trailer},
         leaf_bytes,
         merkle::empty_root,
-        ocsf_line,
         tiles::TileId,
     },
     clock::Timestamp,
     id::OrgId,
+    random::Random,
 };
 use portcullis_store::{
-    CheckpointKind, EventFilter, EventOrder, EventRecord, ExportBeat, Sealer, Store, StoreError,
-    Visibility,
+    CheckpointKind, EventFilter, EventOrder, EventPage, EventRecord, ExportBeat, NewEvent, Sealer,
+    Store, StoreError, Visibility,
 };
-use serde_json::{Value, json, value::RawValue};
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::request::{ExportRequest, Format};
+use super::{ExportRange, ExportRequest};
 use crate::audit::{
-    events::{object, sealed},
+    events::{object, row_of, sealed},
     log::LogSigner,
 };
 
 /// The signed state of a log that everything in a file is proven against.
 #[derive(Debug, Clone)]
-pub struct SignedLog {
+pub(crate) struct SignedLog {
     /// Origin of the log: `<host>/audit/<org_id>`.
-    pub origin: String,
-    pub note: String,
-    pub size: u64,
-    pub keys: Vec<String>,
+    pub(crate) origin: String,
+    pub(crate) note: String,
+    pub(crate) size: u64,
+    keys: Vec<String>,
 }
 
 /// The log that is exported.
 #[derive(Debug, Clone, Copy)]
-pub struct ExportedLog<'a> {
-    pub store: &'a Store,
-    pub org: OrgId,
+pub(crate) struct ExportedLog<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) org: OrgId,
     /// Its signed state, which covers all that is exported.
-    pub signed: &'a SignedLog,
-    pub now: Timestamp,
+    pub(crate) signed: &'a SignedLog,
+    pub(crate) now: Timestamp,
 }
 
 impl SignedLog {
@@ -85,31 +87,40 @@ pub trait Progress {
 }
 
 /// Summary of a written export.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Written {
     /// Part of the log that it covers; absent for an empty export.
-    pub range: Option<Value>,
-    pub events: u64,
-    /// Number of those that are marked: they are not what the log holds.
-    pub mismatched: u64,
-    pub bytes: u64,
+    range: Option<ExportRange>,
+    events: u64,
+    pub(super) bytes: u64,
     /// Their SHA-256, in hex.
-    pub sha256: String,
+    sha256: String,
+    /// Number of events that are marked: they are not what the log holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mismatched: Option<NonZeroU64>,
 }
 
-impl Written {
-    pub(crate) fn to_json(&self) -> Value {
-        let mut told = json!({
-            "range": self.range,
-            "events": self.events,
-            "bytes": self.bytes,
-            "sha256": self.sha256,
-        });
-        if let (Value::Object(told), 1..) = (&mut told, self.mismatched) {
-            told.insert("mismatched".to_owned(), json!(self.mismatched));
-        }
-        told
+/// An export as a person and its event are told of it: what was asked for and what came of it.
+#[must_use]
+pub fn describe_export(request: &ExportRequest, written: &Written) -> Value {
+    let mut told = json!(request);
+    if let (Value::Object(told), Value::Object(written)) = (&mut told, json!(written)) {
+        told.extend(written);
     }
+    told
+}
+
+/// The event of an export that was made. The hash of the file stands in the part of the record that is hashed itself.
+pub(crate) fn exported(
+    event: Event,
+    request: &ExportRequest,
+    written: &Written,
+    random: &dyn Random,
+) -> NewEvent {
+    let version = Some(format!("sha256:{}", written.sha256));
+    let target = event.target.map(|target| Target { version, ..target });
+    let detached = event.detached.keep("export", Some(describe_export(request, written)), random);
+    row_of(&Event { target, detached, ..event })
 }
 
 /// Destination of an export.
@@ -121,7 +132,7 @@ pub struct ExportOutput {
 }
 
 /// Writes what is asked for of a log that is sealed.
-pub async fn export_log(
+pub(crate) async fn export_log(
     log: ExportedLog<'_>,
     request: &ExportRequest,
     output: ExportOutput,
@@ -134,106 +145,76 @@ pub async fn export_log(
     if request.since.is_some_and(|since| since > log.signed.size) {
         return Err(ExportError::Shorter);
     }
-    let provable = request.format == Format::Jsonl;
-    let shown = if request.payloads { Shown::Whole } else { Shown::Named };
-    let mut desk =
-        Desk { lines: Lines::new(request.format, shown), pen: Pen::new(output.out, output.file) };
-    let origin = &log.signed.origin;
-    if provable {
-        desk = desk.put(manifest(log, request, first, end).into_bytes()).await?;
+    let format = request.format;
+    let provable = format == Format::Jsonl;
+    let shown = if request.includes("payloads") { Shown::Whole } else { Shown::Named };
+    let head = if provable {
+        manifest(log, request, first, end).into_bytes()
     } else {
-        if request.bom {
-            desk = desk.put(CSV_MARK.to_vec()).await?;
-        }
-        // The header of a table that may have no lines.
-        desk = desk.write(origin.clone(), Vec::new(), Vec::new()).await?.0;
-    }
+        format.head(request.includes("bom"))
+    };
+    let mut pen = Pen::new(output).put(head).await?;
     let mut reached = first;
     let mut events = 0;
     let mut mismatched = 0;
     while reached < end {
-        let page = next_page(log, request, reached, end).await?;
-        reached = page.reached;
-        let proofs = if request.proofs { paths(log, &page.events).await? } else { Vec::new() };
-        events += u64::try_from(page.events.len()).unwrap_or(0);
+        let page = page(log, &request.filter, reached, PAGE).await?;
+        reached = page.reached.filter(|_| page.more).map_or(end, |last| last + 1).min(end);
+        let within = |event: &EventRecord| event.seal.is_some_and(|seal| seal.sequence < end);
+        let page: Vec<_> = page.events.into_iter().filter(within).collect();
+        let proofs = if request.includes("proofs") { paths(log, &page).await? } else { Vec::new() };
+        events += u64::try_from(page.len()).unwrap_or(0);
+        let origin = log.signed.origin.clone();
         let marked;
-        (desk, marked) = desk.write(origin.clone(), page.events, proofs).await?;
+        let make = move || lines(format, &origin, shown, &page, &proofs);
+        (pen, marked) = pen.write(make).await?;
         mismatched += marked;
         let scanned = reached - first;
         let total = end - first;
-        progress.reached(ExportBeat { scanned, total, bytes: desk.pen.bytes }).await?;
+        progress.reached(ExportBeat { scanned, total, bytes: pen.bytes }).await?;
     }
-    if request.is_complete() && i64::try_from(events) != Ok(end - first) {
+    if request.complete && i64::try_from(events) != Ok(end - first) {
         return Err(ExportError::Gap);
     }
     if provable {
-        let closing = closing(log, request, first, end, events).await?;
-        desk = desk.put(closing.into_bytes()).await?;
+        pen = pen.put(closing(log, request, first, end, events).await?.into_bytes()).await?;
     }
-    let range = (first < end).then(|| {
-        let size = provable.then_some(log.signed.size);
-        json!({ "first": first, "last": end - 1, "checkpoint_size": size })
+    let range = (first < end).then(|| ExportRange {
+        first: place(first),
+        last: place(end - 1),
+        checkpoint_size: provable.then_some(log.signed.size),
     });
-    let (bytes, sha256) = desk.end().await?;
-    Ok(Written { range, events, mismatched, bytes, sha256 })
+    let (bytes, sha256) = pen.end().await?;
+    Ok(Written { range, events, bytes, sha256, mismatched: NonZeroU64::new(mismatched) })
 }
 
-struct Page {
-    events: Vec<EventRecord>,
-    /// The first place that was not looked at.
-    reached: i64,
-}
-
-async fn next_page(
+/// Events of the log from the place `from` on.
+async fn page(
     log: ExportedLog<'_>,
-    request: &ExportRequest,
+    filter: &EventFilter,
     from: i64,
-    end: i64,
-) -> Result<Page, StoreError> {
+    most: u32,
+) -> Result<EventPage, StoreError> {
     let all = Visibility::All;
     let order = EventOrder::Ascending;
-    let after = Some(from - 1);
-    let page = log.store.list_events(log.org, all, &request.filter, order, after, PAGE).await?;
-    let reached = page.reached.filter(|_| page.more).map_or(end, |last| last + 1).min(end);
-    let within = |event: &EventRecord| event.seal.is_some_and(|seal| seal.sequence < end);
-    let events = page.events.into_iter().filter(within).collect();
-    Ok(Page { events, reached })
+    log.store.list_events(log.org, all, filter, order, Some(from - 1), most).await
 }
 
-/// Lines and pen, handed to a thread that may wait for the disk and back.
-struct Desk {
-    lines: Lines,
-    pen: Pen,
-}
-
-impl Desk {
-    /// Writes the lines of these events; gives how many of them had to be marked.
-    async fn write(
-        mut self,
-        log: String,
-        events: Vec<EventRecord>,
-        proofs: Vec<Vec<Hash>>,
-    ) -> Result<(Self, u64), ExportError> {
-        let writing = tokio::task::spawn_blocking(move || {
-            let (lines, mismatched) = self.lines.of(&log, &events, &proofs)?;
-            self.pen.put(&lines)?;
-            Ok((self, mismatched))
-        });
-        writing.await.unwrap_or(Err(ExportError::Stopped))
+/// The lines of these events, their proofs beside them, or none; and how many had to be marked.
+fn lines(
+    format: Format,
+    log: &str,
+    shown: Shown,
+    events: &[EventRecord],
+    proofs: &[Vec<Hash>],
+) -> Result<(Vec<u8>, u64), ExportError> {
+    let mut written = Vec::with_capacity(events.len() * 1_200);
+    let mut marked = 0;
+    for (place, event) in events.iter().filter_map(sealed).enumerate() {
+        let proof = proofs.get(place).map(Vec::as_slice);
+        marked += u64::from(format.write(&mut written, &event, log, shown, proof)?);
     }
-
-    async fn put(mut self, line: Vec<u8>) -> Result<Self, ExportError> {
-        let writing = tokio::task::spawn_blocking(move || {
-            self.pen.put(&line)?;
-            Ok(self)
-        });
-        writing.await.unwrap_or(Err(ExportError::Stopped))
-    }
-
-    async fn end(self) -> Result<(u64, String), ExportError> {
-        let ending = tokio::task::spawn_blocking(move || Ok(self.pen.end()?));
-        ending.await.unwrap_or(Err(ExportError::Stopped))
-    }
+    Ok((written, marked))
 }
 
 fn place(sequence: i64) -> u64 {
@@ -254,9 +235,9 @@ fn manifest(log: ExportedLog<'_>, request: &ExportRequest, first: i64, end: i64)
         created_at: log.now.to_string(),
         from: request.from.to_string(),
         to: request.to.to_string(),
-        filters: request.filters(),
-        include: request.include().into_iter().map(str::to_owned).collect(),
-        complete: request.is_complete(),
+        filters: json!(request.filters),
+        include: request.include.clone(),
+        complete: request.complete,
         range,
         keys: log.signed.keys.clone(),
     };
@@ -290,7 +271,7 @@ async fn closing(
     events: u64,
 ) -> Result<String, ExportError> {
     let mut trailer = Trailer { note: log.signed.note.clone(), events, ..Trailer::default() };
-    if request.is_complete() {
+    if request.complete {
         let left = Plan::span(0, place(first));
         let right = Plan::span(place(end), log.signed.size);
         let mut sides = hashes(log, &[left, right]).await?.into_iter();
@@ -319,11 +300,7 @@ async fn neighbour(log: ExportedLog<'_>, sequence: i64) -> Result<Option<Neighbo
     if sequence < 0 || place(sequence) >= log.signed.size {
         return Ok(None);
     }
-    let all = Visibility::All;
-    let order = EventOrder::Ascending;
-    let everything = EventFilter::default();
-    let after = Some(sequence - 1);
-    let page = log.store.list_events(log.org, all, &everything, order, after, 1).await?;
+    let page = page(log, &EventFilter::default(), sequence, 1).await?;
     let found = page.events.first().and_then(|event| Some((event, event.seal?)));
     let Some((event, seal)) = found.filter(|(_, seal)| seal.sequence == sequence) else {
         return Ok(None);
@@ -334,94 +311,49 @@ async fn neighbour(log: ExportedLog<'_>, sequence: i64) -> Result<Option<Neighbo
     Ok(Some(Neighbour { event: record, proof: proof.unwrap_or_default() }))
 }
 
-/// Writer of events as lines, by format.
-#[derive(Debug)]
-enum Lines {
-    Jsonl { shown: Shown },
-    Csv(Box<CsvLines>),
-    Ocsf,
-}
-
-impl Lines {
-    fn new(format: Format, shown: Shown) -> Self {
-        match format {
-            Format::Jsonl => Self::Jsonl { shown },
-            Format::Csv => Self::Csv(Box::default()),
-            Format::Ocsf => Self::Ocsf,
-        }
-    }
-
-    /// The lines of these events of the log named `log`; their proofs beside them, or none. What is
-    /// not as the log holds it is marked and counted.
-    fn of(
-        &mut self,
-        log: &str,
-        events: &[EventRecord],
-        proofs: &[Vec<Hash>],
-    ) -> Result<(Vec<u8>, u64), StoredError> {
-        let mut marked = 0;
-        let mut written = Vec::with_capacity(events.len() * 1_200);
-        for (place, event) in events.iter().filter_map(sealed).enumerate() {
-            let mismatches = event.mismatches(self.shown_members());
-            marked += u64::from(!mismatches.is_empty());
-            match self {
-                Self::Jsonl { shown } => {
-                    let record = event.record(log, *shown, &mismatches)?;
-                    let record = RawValue::from_string(record);
-                    let record = record.map_err(|_| StoredError(event.sequence))?;
-                    let proof = proofs.get(place).map(Vec::as_slice);
-                    written.extend_from_slice(event_line(&record, proof).as_bytes());
-                }
-                Self::Csv(lines) => lines.push(&event, &mismatches)?,
-                Self::Ocsf => {
-                    written.extend_from_slice(ocsf_line(&event, log, &mismatches)?.as_bytes());
-                    written.push(b'\n');
-                }
-            }
-        }
-        if let Self::Csv(lines) = self {
-            written = lines.take();
-        }
-        Ok((written, marked))
-    }
-
-    /// Part of the erasable members that is in a line.
-    fn shown_members(&self) -> Shown {
-        match self {
-            Self::Jsonl { shown } => *shown,
-            Self::Csv(_) | Self::Ocsf => Shown::Named,
-        }
-    }
-}
-
 /// Bytes written before the disk is waited for: few enough that the log's own commits do not wait
 /// behind them.
 const SYNCED: u64 = 4 << 20;
 
-/// Output of lines, with the bytes written so far and their hash.
+/// Output of lines, with the bytes written so far and their hash. Its work is done on a thread that may wait for the disk.
 struct Pen {
-    out: Box<dyn Write + Send>,
-    /// The file behind `out`, if it is one that has to be on the disk.
-    disk: Option<File>,
+    output: ExportOutput,
     hash: digest::Context,
     bytes: u64,
     unsynced: u64,
 }
 
 impl Pen {
-    fn new(out: Box<dyn Write + Send>, disk: Option<File>) -> Self {
+    fn new(output: ExportOutput) -> Self {
         let hash = digest::Context::new(&digest::SHA256);
-        Self { out, disk, hash, bytes: 0, unsynced: 0 }
+        Self { output, hash, bytes: 0, unsynced: 0 }
     }
 
-    fn put(&mut self, lines: &[u8]) -> io::Result<()> {
-        self.out.write_all(lines)?;
+    async fn put(self, line: Vec<u8>) -> Result<Self, ExportError> {
+        Ok(self.write(|| Ok((line, 0))).await?.0)
+    }
+
+    /// Writes what `make` makes; gives what it tells besides.
+    async fn write(
+        mut self,
+        make: impl FnOnce() -> Result<(Vec<u8>, u64), ExportError> + Send + 'static,
+    ) -> Result<(Self, u64), ExportError> {
+        let writing = tokio::task::spawn_blocking(move || {
+            let (lines, told) = make()?;
+            self.append(&lines)?;
+            Ok((self, told))
+        });
+        writing.await.unwrap_or(Err(ExportError::Stopped))
+    }
+
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        self.output.out.write_all(lines)?;
         self.hash.update(lines);
         let written = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         self.bytes += written;
         self.unsynced += written;
         if self.unsynced >= SYNCED
-            && let Some(disk) = &self.disk
+            && let Some(disk) = &self.output.file
         {
             disk.sync_data()?;
             self.unsynced = 0;
@@ -429,12 +361,15 @@ impl Pen {
         Ok(())
     }
 
-    /// The SHA-256 of everything that was written, in hex.
-    fn end(mut self) -> io::Result<(u64, String)> {
-        self.out.flush()?;
-        let digest = self.hash.finish();
-        let hex: Vec<String> = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((self.bytes, hex.concat()))
+    /// Number and SHA-256 of the bytes that were written, the hash in hex.
+    async fn end(mut self) -> Result<(u64, String), ExportError> {
+        let ending = tokio::task::spawn_blocking(move || {
+            self.output.out.flush()?;
+            let digest = self.hash.finish();
+            let hex = |hex: String, byte: &u8| hex + &format!("{byte:02x}");
+            Ok((self.bytes, digest.as_ref().iter().fold(String::new(), hex)))
+        });
+        ending.await.unwrap_or(Err(ExportError::Stopped))
     }
 }
 

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Copy, OpenOutlet, SinkError, SinkSettings};
 use crate::{
-    audit::{Audit, events::sealed, exports::pace::Pace},
+    audit::{Audit, events::sealed, pace::Pace},
     telemetry::counters,
 };
 

@@ -10,7 +10,7 @@ use portcullis_core::{
     principal::{Scope, ScopeSet},
     refusal::Refusal,
 };
-use portcullis_store::{Consent, ConsentPage};
+use portcullis_store::{Consent, ConsentQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,17 +19,6 @@ use super::{
     events::{Acting, EventSubject},
 };
 use crate::request::Ctx;
-
-/// Page of consents.
-#[derive(Debug, Clone)]
-pub struct ConsentQuery {
-    /// Only those of which a word begins so: name or address of the client, name of the person.
-    pub search: Option<String>,
-    /// Those of one principal; of others than the caller with the scope `admin` only.
-    pub principal: Option<PrincipalId>,
-    pub after: Option<ConsentId>,
-    pub limit: usize,
-}
 
 /// What a person let a client do.
 #[derive(Debug, Serialize, ToSchema)]
@@ -81,21 +70,20 @@ impl Authorization {
     pub async fn consents(
         &self,
         ctx: &Ctx,
-        query: &ConsentQuery,
+        mut query: ConsentQuery,
     ) -> Result<(Vec<ConsentView>, Option<ConsentId>), Refusal> {
         let caller = ctx.caller();
         let admin = caller.scopes.contains(Scope::Admin);
-        let principal_id = if admin { query.principal } else { Some(caller.principal_id) };
-        if !admin && query.principal.is_some_and(|asked| asked != caller.principal_id) {
-            return Ok((Vec::new(), None));
+        if !admin {
+            let asked = query.principal.replace(caller.principal_id);
+            if asked.is_some_and(|asked| asked != caller.principal_id) {
+                return Ok((Vec::new(), None));
+            }
+            if caller.is_handed_on() {
+                return Ok((self.own_consent(ctx).await?.into_iter().collect(), None));
+            }
         }
-        if !admin && caller.is_handed_on() {
-            return Ok((self.own_consent(ctx).await?.into_iter().collect(), None));
-        }
-        let limit = u32::try_from(query.limit).unwrap_or(u32::MAX);
-        let search = query.search.as_deref();
-        let page = ConsentPage { search, principal_id, after: query.after, limit };
-        let found = self.base.store.list_consents(caller.org_id, page).await?;
+        let found = self.base.store.list_consents(caller.org_id, &query).await?;
         let next = (found.len() == query.limit).then(|| found.last().map(|last| last.id)).flatten();
         let people = found.iter().map(|it| it.principal_id).collect();
         let names = self.base.store.principals_among(caller.org_id, &people).await?;

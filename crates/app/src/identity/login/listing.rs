@@ -9,7 +9,7 @@ use portcullis_core::{
     principal::Scope,
     refusal::Refusal,
 };
-use portcullis_store::{BrowserSession, SessionPage};
+use portcullis_store::{BrowserSession, SessionQuery};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -61,18 +61,6 @@ impl From<BrowserSession> for SessionView {
     }
 }
 
-/// Filter of a list of sessions.
-#[derive(Debug, Clone, Default)]
-pub struct SessionQuery {
-    /// Only those of people of whose names or addresses a word begins so.
-    pub search: Option<String>,
-    /// Only this person's; another's for an admin.
-    pub principal: Option<PrincipalId>,
-    /// Only those after this one.
-    pub after: Option<SessionId>,
-    pub limit: usize,
-}
-
 impl Logins {
     /// A page of the sessions that have not ended, by their beginning, and whether there are more: the
     /// caller's own, or with `admin` those of the org. Refuses a token that was handed on, and the
@@ -80,22 +68,23 @@ impl Logins {
     pub async fn list(
         &self,
         ctx: &Ctx,
-        query: &SessionQuery,
+        mut query: SessionQuery,
     ) -> Result<(Vec<SessionView>, bool), Refusal> {
         let caller = ctx.caller();
         let admin = caller.scopes.contains(Scope::Admin);
         let own = Some(caller.principal_id);
-        let principal_id = if admin { query.principal } else { query.principal.or(own) };
-        if !admin && (caller.is_handed_on() || principal_id != own) {
-            return Err(Refusal::InsufficientScope { required: Scope::Admin });
+        if !admin {
+            query.principal = query.principal.or(own);
+            if caller.is_handed_on() || query.principal != own {
+                return Err(Refusal::InsufficientScope { required: Scope::Admin });
+            }
         }
-        let limit = u32::try_from(query.limit).unwrap_or(u32::MAX).saturating_add(1);
-        let search = query.search.as_deref();
-        let now = self.base.now();
-        let page = SessionPage { search, principal_id, after: query.after, limit, now };
-        let mut found = self.base.store.list_sessions(caller.org_id, page).await?;
-        let more = found.len() > query.limit;
-        found.truncate(query.limit);
+        let limit = query.limit;
+        query.limit += 1;
+        query.now = self.base.now();
+        let mut found = self.base.store.list_sessions(caller.org_id, &query).await?;
+        let more = found.len() > limit;
+        found.truncate(limit);
         let people = found.iter().map(|it| it.principal_id).collect();
         let names = self.base.store.principals_among(caller.org_id, &people).await?;
         let view = |session: BrowserSession| {

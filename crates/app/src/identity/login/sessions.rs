@@ -10,14 +10,14 @@ use portcullis_core::{
     principal::AuthMethod,
     refusal::Refusal,
 };
-use portcullis_store::{Assertion, BrowserSession, LoginRecord, SessionPage};
+use portcullis_store::{Assertion, BrowserSession, LoginRecord, SessionQuery};
 use tokio::time::Instant;
 
 use super::{Logins, OpenedSession, person::Person};
 use crate::request::Origin;
 
 /// Sessions that are read at once.
-const PAGE: u32 = 500;
+const PAGE: usize = 500;
 
 /// A person who has proved who it is, and how.
 #[derive(Debug)]
@@ -102,14 +102,10 @@ impl Logins {
 
     /// The sessions of a person that have not ended, by their beginning; 500 at most.
     pub async fn of_person(&self, person: &Person) -> Result<Vec<BrowserSession>, Refusal> {
-        let page = SessionPage {
-            search: None,
-            principal_id: Some(person.session.principal_id),
-            after: None,
-            limit: PAGE,
-            now: self.base.now(),
-        };
-        Ok(self.base.store.list_sessions(person.session.org_id, page).await?)
+        let BrowserSession { org_id, principal_id, .. } = person.session;
+        let (principal, now) = (Some(principal_id), self.base.now());
+        let page = SessionQuery { principal, limit: PAGE, now, ..SessionQuery::default() };
+        Ok(self.base.store.list_sessions(org_id, &page).await?)
     }
 
     /// Ends one session of a person. It is recorded before: a session that ended is in the log.

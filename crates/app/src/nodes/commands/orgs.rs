@@ -6,6 +6,16 @@ use portcullis_store::{Org, StoreError};
 use super::{Operator, OperatorError};
 use crate::identity::directory::check_name;
 
+/// Change of an org by the operator.
+#[derive(Debug, Clone, Copy)]
+pub enum OrgChange {
+    Plan(Plan),
+    /// From now on none of its tokens is accepted.
+    Disabled,
+    /// Its tokens are accepted again, those that have not ended meanwhile.
+    Enabled,
+}
+
 impl Operator {
     /// Makes an org.
     pub async fn create_org(&self, name: &str, plan: Plan) -> Result<Org, OperatorError> {
@@ -54,24 +64,19 @@ impl Operator {
         }
     }
 
-    /// Changes an org's plan; running nodes follow within 5 seconds.
-    pub async fn set_plan(&self, org: &Org, plan: Plan) -> Result<(), OperatorError> {
-        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
-        self.store.set_plan(org.id, plan).await?;
-        Ok(())
-    }
-
-    /// From now on none of the org's tokens is accepted; running nodes follow within 5 seconds.
-    pub async fn disable_org(&self, org: &Org) -> Result<(), OperatorError> {
-        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
-        self.store.disable_org(org.id, self.clock.now()).await?;
-        Ok(())
-    }
-
-    /// The org's tokens are accepted again, those that have not ended meanwhile.
-    pub async fn enable_org(&self, org: &Org) -> Result<(), OperatorError> {
-        self.tell(EventType::OrgChanged, org.id, "org", org.id).await?;
-        self.store.enable_org(org.id).await?;
-        Ok(())
+    /// Changes the org with this id or name, and gives it as it is then; running nodes follow within 5 seconds.
+    pub async fn change_org(
+        &self,
+        id_or_name: &str,
+        change: OrgChange,
+    ) -> Result<Org, OperatorError> {
+        let id = self.org(id_or_name).await?.id;
+        self.tell(EventType::OrgChanged, id, "org", id).await?;
+        match change {
+            OrgChange::Plan(plan) => self.store.set_plan(id, plan).await?,
+            OrgChange::Disabled => self.store.disable_org(id, self.clock.now()).await?,
+            OrgChange::Enabled => self.store.enable_org(id).await?,
+        };
+        self.org(&id.to_string()).await
     }
 }

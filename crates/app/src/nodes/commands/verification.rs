@@ -20,7 +20,7 @@ use portcullis_store::{Org, StoreError};
 use self::walk::Walk;
 use super::{Operator, logs::LogIdentity};
 use crate::audit::{
-    exports::{ExportError, SignedLog},
+    exports::{ExportError, writing::SignedLog},
     faults::IndexFault,
     proven::{is_signed, reaches_its_head},
 };

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::{
-    EventLine, FORMAT, Fault, Line, Manifest, Neighbour, Range, Trailer, leaf_of_event,
-    lines::is_of_org,
-};
+use super::{EventLine, FORMAT, Fault, Line, Manifest, Neighbour, Range, Trailer, leaf_of_event};
 use crate::{
     audit::{
         checkpoint::Checkpoint,
@@ -22,7 +19,9 @@ pub struct Since(Checkpoint);
 impl Since {
     /// Reads a kept checkpoint. Fails unless it is signed by a key of its log among `keys`.
     pub fn open(note: &str, keys: &[VerifierKey]) -> Result<Self, Fault> {
-        Ok(Self(open("the older checkpoint", note, keys)?))
+        let opened = Checkpoint::open(note, keys);
+        let refused = |error| Fault::refused("the older checkpoint", &error);
+        Ok(Self(opened.map_err(refused)?.0))
     }
 
     /// The checkpoint that was kept.
@@ -52,11 +51,6 @@ impl Since {
         let rewritten = || Fault::Inconsistent(format!("the first {size} events are not the same"));
         continued.then_some(()).ok_or_else(rewritten)
     }
-}
-
-pub(super) fn open(what: &str, note: &str, keys: &[VerifierKey]) -> Result<Checkpoint, Fault> {
-    let opened = Checkpoint::open(note, keys).map_err(|error| Fault::refused(what, &error))?;
-    Ok(opened.0)
 }
 
 /// Result of verifying a file.
@@ -323,7 +317,7 @@ impl Verifier {
             let what = format!("the manifest is of the log `{said}`, the checkpoint of `{signed}`");
             return Err(Fault::Root(what));
         }
-        if !is_of_org(&checkpoint, &manifest.org_id) {
+        if !checkpoint.is_of_org(&manifest.org_id) {
             return Err(Fault::Root("the log is not that of the org of the manifest".to_owned()));
         }
         if manifest.range.is_some_and(|range| range.checkpoint_size != checkpoint.size) {
@@ -363,8 +357,7 @@ impl Verifier {
         if tree() == Some(signed.root) {
             return Ok(());
         }
-        let first = range.first;
-        let last = range.last;
+        let Range { first, last, .. } = range;
         let what = format!("events {first} to {last} are not those of the signed tree");
         Err(Fault::Root(what))
     }
@@ -410,13 +403,12 @@ impl Verifier {
     /// Size of the older tree, if one was given and this one continues it.
     fn continues(&self, trailer: &Trailer, signed: &Checkpoint) -> Result<Option<u64>, Fault> {
         let Some(since) = &self.since else { return Ok(None) };
-        let size = since.checkpoint().size;
-        let root = &since.checkpoint().root;
+        let Checkpoint { size, root, .. } = since.checkpoint();
         since.continued_by(signed, || {
             if let Some(then) = self.root_then(trailer) {
                 return Ok(then == *root);
             }
-            let proof = trailer.consistency.as_ref().filter(|proof| proof.since == size);
+            let proof = trailer.consistency.as_ref().filter(|proof| proof.since == *size);
             let Some(proof) = proof else {
                 let what = format!(
                     "the file cannot show that it continues the older checkpoint: export from \
@@ -424,9 +416,9 @@ impl Verifier {
                 );
                 return Err(Fault::Unreadable(what));
             };
-            Ok(is_consistent(size, root, signed.size, &signed.root, &proof.hashes))
+            Ok(is_consistent(*size, root, signed.size, &signed.root, &proof.hashes))
         })?;
-        Ok(Some(size))
+        Ok(Some(*size))
     }
 
     /// The root of the older tree, if that tree ends within the range.

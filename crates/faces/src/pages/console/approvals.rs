@@ -1,7 +1,7 @@
 //! The queue of calls that wait for people, and the page on which one is decided.
 
 use axum::{extract::Path, http::StatusCode, response::Response};
-use portcullis_core::{openid::StepUp, principal::Scope};
+use portcullis_core::{approval::Status, openid::StepUp, principal::Scope};
 use serde_json::{Map, Value};
 
 use super::{

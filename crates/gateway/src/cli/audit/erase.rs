@@ -1,4 +1,4 @@
-//! `portcullis audit erase`.
+//! `portcullis audit erase`: on a node only, for no token may take anything out of the log.
 
 use clap::Args;
 use portcullis_app::ErasureRequest;

@@ -1,4 +1,4 @@
-//! `portcullis audit export`.
+//! `portcullis audit export`: a file that a gateway wrote, or on a node the same lines straight to their destination.
 
 use std::{
     error::Error,
@@ -11,23 +11,18 @@ use std::{
 
 use aws_lc_rs::digest;
 use clap::Args;
-use portcullis_app::{
-    ExportAsk, ExportError, ExportOutput, Format, Progress, audit::filters::Given, describe_export,
-};
-use portcullis_core::clock::Timestamp;
-use portcullis_store::ExportBeat;
+use portcullis_app::{ExportAsk, ExportError, ExportOutput, Progress, describe_export};
+use portcullis_core::{audit::export::Format, clock::Timestamp};
+use portcullis_store::{ExportBeat, filters::Given};
 use portcullis_upstream::ApiError;
 use serde_json::{Value, json};
 
 use super::filters::Filters;
-use crate::{
-    boot::OfflineNode,
-    cli::{
-        api::{Api, OfOrg},
-        installation::Installation,
-        output::Failure,
-        remote::member,
-    },
+use crate::cli::{
+    api::{Api, OfOrg, OwnApi},
+    installation::Installation,
+    output::Failure,
+    remote::{RemoteGateway, member},
 };
 
 /// Interval between two looks at an export that a gateway writes.
@@ -72,34 +67,16 @@ impl Export {
             include: self.include,
             since: self.since,
         };
-        let OfOrg { org, installation } = self.of;
-        let output = self.output;
-        if let Some(gateway) = installation.gateway(org.as_deref()).await? {
-            let find = async |named: &str| gateway.principal(named).await;
-            ask.filters = self.filters.into_parameters(find).await?;
-            let written = fetch(&gateway, &ask, output.as_deref()).await;
-            return tell(&installation, output.as_deref(), written);
-        }
-        let config = installation.config()?;
-        let export = async |node: &OfflineNode| {
-            let org = node.operator.org_or_only(org.as_deref()).await?;
-            let id = org.id.to_string();
-            let find =
-                async |named: &str| Ok(node.operator.principal_of(Some(&id), named).await?.id);
-            ask.filters = self.filters.into_parameters(find).await?;
-            let request = ask.read(node.operator.clock.now()).map_err(|wrong| wrong.to_string())?;
-            let place = Destination::begin(output.as_deref())?;
-            let identity = node.log_identity(&config).await?;
-            let mut bar = Bar::new();
-            let written =
-                node.operator.export(&org, identity, &request, place.out()?, &mut bar).await;
-            bar.clear();
-            let written = written.inspect_err(|_| place.give_up())?;
-            place.finish()?;
-            Ok(describe_export(&request, &written))
+        let output = self.output.as_deref();
+        let export = async |api: &Api<'_>| {
+            ask.filters = self.filters.into_parameters(api).await?;
+            match api {
+                Api::Remote(gateway) => fetch(api, gateway, &ask, output).await,
+                Api::Own(own) => write(own, ask, output).await,
+            }
         };
-        let made = installation.with_offline_node(export).await;
-        tell(&installation, output.as_deref(), made)
+        let made = self.of.ask(export).await;
+        tell(&self.of.installation, output, made)
     }
 }
 
@@ -121,9 +98,24 @@ fn tell(
     Ok(())
 }
 
+/// Writes an export straight from the database, which takes no room in the folder of exports.
+async fn write(own: &OwnApi<'_>, ask: ExportAsk, output: Option<&Path>) -> Result<Value, Failure> {
+    let operator = &own.node.operator;
+    let request = ask.read(operator.clock.now()).map_err(|wrong| wrong.to_string())?;
+    let place = Destination::begin(output)?;
+    let identity = own.node.log_identity(own.config).await?;
+    let mut bar = Bar::new();
+    let written = operator.export(own.org()?, identity, &request, place.out()?, &mut bar).await;
+    bar.clear();
+    let written = written.inspect_err(|_| place.give_up())?;
+    place.finish()?;
+    Ok(describe_export(&request, &written))
+}
+
 /// Lets a gateway write an export, and writes here what it wrote. Fails if its file comes with another hash.
 async fn fetch(
-    gateway: &Api<'_>,
+    api: &Api<'_>,
+    gateway: &RemoteGateway,
     ask: &ExportAsk,
     output: Option<&Path>,
 ) -> Result<Value, Failure> {
@@ -134,11 +126,11 @@ async fn fetch(
             "from": ask.from, "to": ask.to, "format": ask.format, "filters": ask.filters,
             "include": ask.include, "since": ask.since,
         });
-        let mut export = gateway.post("/v1/audit/export", asked).await?;
+        let mut export = api.post("/v1/audit/export", asked).await?;
         let path = format!("/v1/audit/exports/{}", member(&export, "id")?);
         while member(&export, "status")? == "pending" {
             tokio::time::sleep(LOOK).await;
-            export = gateway.get(&path).await?;
+            export = api.get(&path).await?;
         }
         if member(&export, "status")? != "ready" {
             let reason = member(&export, "error").unwrap_or("it does not say why");

@@ -1,10 +1,10 @@
 //! Filters of events, as in the API, as options.
 
 use clap::Args;
-use portcullis_app::audit::filters::Given;
 use portcullis_core::id::{PrincipalId, TokenId};
+use portcullis_store::filters::Given;
 
-use crate::cli::output::Failure;
+use crate::cli::{api::Api, output::Failure};
 
 /// Only these events; options that are given all have to fit.
 #[derive(Args)]
@@ -36,15 +36,12 @@ pub(super) struct Filters {
 }
 
 impl Filters {
-    /// The filters by the names of the API; `find` looks up the name of an actor.
-    pub(super) async fn into_parameters(
-        mut self,
-        find: impl AsyncFnOnce(&str) -> Result<PrincipalId, Failure>,
-    ) -> Result<Given, Failure> {
+    /// The filters by the names of the API, which looks up the name of an actor.
+    pub(super) async fn into_parameters(mut self, api: &Api<'_>) -> Result<Given, Failure> {
         let is_id = |it: &str| it.parse::<TokenId>().is_ok() || it.parse::<PrincipalId>().is_ok();
         let is_name = |it: &&str| !it.trim().is_empty() && !is_id(it);
         if let Some(named) = self.actor.as_deref().filter(is_name) {
-            self.actor = Some(find(named).await?.to_string());
+            self.actor = Some(api.principal(named).await?.to_string());
         }
         Ok(self.parameters().collect())
     }

@@ -46,7 +46,7 @@ impl Tail {
         let Self { lines, follow, filters, of } = self;
         let Installation { json, .. } = of.installation;
         let print = |events: &[Value]| print(Output::new(json), json, events);
-        let given = filters.into_parameters(async |named: &str| api.principal(named).await).await?;
+        let given = filters.into_parameters(api).await?;
         let given = given.into_iter().map(|(name, values)| (name, values.join(","))).collect();
         let mut watched = Watched { api, given, last: None };
         let events = watched.end(usize::try_from(lines)?).await?;

@@ -15,9 +15,9 @@ use std::{
 use clap::Args;
 use portcullis_core::{
     audit::{
-        export::{Fault, Line, Report, Since, Verifier, verify_checkpoint, verify_event},
+        export::{Fault, Line, Report, Since, Verifier},
         note::VerifierKey,
-        proof::TlogProof,
+        proof::{TlogProof, verify_checkpoint, verify_event},
     },
     clock::Timestamp,
     json::{self, Bounds},

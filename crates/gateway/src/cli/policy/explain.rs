@@ -1,19 +1,26 @@
-//! `portcullis policy explain`.
+//! `portcullis policy explain`: a recorded call, of the gateway that is named or of the installation, by the policies of
+//! a folder here.
 
 use std::sync::Arc;
 
 use clap::Args;
 use portcullis_app::{EventExplanation, Overrides, Workbench};
 use portcullis_core::{
+    clock::Timestamp,
     id::EventId,
     policy::{Clause, Considered, NearMiss, Outcome, PolicySet},
 };
-use serde_json::json;
+use portcullis_store::EventRecord;
+use serde_json::{Value, json};
 
 use super::{Desk, Failure, compare::last_in_force, load};
 use crate::{
-    boot::{self, OfflineNode},
-    cli::output::visible,
+    boot,
+    cli::{
+        api::{Api, Orgs, text as member},
+        output::visible,
+        remote::unreadable,
+    },
     config::Config,
 };
 
@@ -35,26 +42,36 @@ impl Explain {
     /// that are switched off.
     pub(super) async fn run(self) -> Result<(), Failure> {
         let Self { event: id, org, desk } = self;
-        let config = desk.config()?;
-        let find = async |node: &OfflineNode| {
-            let org = node.operator.org_or_only(org.as_deref()).await?.id;
-            Ok(node.operator.stored_event(org, id).await?)
-        };
-        let event = desk.installation.with_offline_node(find).await?;
+        let config = desk.own_config()?;
+        let path = format!("/v1/audit/events/{id}");
+        let find = async |api: &Api<'_>| api.get(&path).await;
+        let event = desk.installation.ask(Orgs::One(org.as_deref()), find).await?;
         let bench = desk.bench(&config).await?;
         let written = in_force(&desk, &config, &bench)?;
         let overrides = Overrides::new(config.overrides_file());
         let set = overrides.applied_to(written, boot::now()).map_err(|errors| {
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
         })?;
-        let explanation = bench.explain(&set, &event).ok_or_else(|| {
-            format!(
-                "`{id}` is of the type `{}`: calls are explained (`mcp.invocation`)",
-                event.kind
-            )
+        let recorded = recorded(id, &event).ok_or_else(|| unreadable("occurred_at"))?;
+        let explanation = bench.explain(&set, &recorded).ok_or_else(|| {
+            let kind = visible(&recorded.kind);
+            format!("`{id}` is of the type `{kind}`: calls are explained (`mcp.invocation`)")
         })?;
         desk.output().record(&json!(explanation), &text(&explanation))
     }
+}
+
+/// An event of the API as it was recorded.
+fn recorded(id: EventId, event: &Value) -> Option<EventRecord> {
+    Some(EventRecord {
+        id,
+        kind: member(event, "type").to_owned(),
+        occurred_at: Timestamp::parse_rfc3339(member(event, "occurred_at"))?,
+        core: event.to_string(),
+        detached: event.get("detached").map(Value::to_string),
+        salts: None,
+        seal: None,
+    })
 }
 
 /// The policies of the folder. If that of the installation does not load, those that were last in force, with a
@@ -99,7 +116,7 @@ fn considered(policy: &Considered) -> Vec<String> {
 
 /// `    false    context.input.limit <= 100    [context.input.limit = 500]`.
 fn clause(clause: &Clause) -> String {
-    let value = |path: &str, value: &serde_json::Value| format!("{path} = {value}");
+    let value = |path: &str, value: &Value| format!("{path} = {value}");
     let values = clause.values.iter();
     let values = values.filter_map(|read| Some(value(&read.path, read.value.as_ref()?)));
     let values: Vec<String> = values.collect();

@@ -1,4 +1,5 @@
-//! `portcullis policy disable` and `portcullis policy enable`: the kill switch.
+//! `portcullis policy disable` and `portcullis policy enable`: the kill switch. On a node the switch is a file, which
+//! counts for every org and needs no database; over the API it is a recorded change of one org.
 
 use std::fmt::Write as _;
 

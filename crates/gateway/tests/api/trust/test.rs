@@ -126,6 +126,8 @@ fn a_jwt_is_told_with_the_rule_and_subject_or_what_speaks_against_it() {
     let jwt = scene.oidc.service_token(&job());
     assert_eq!(scene.test_jwt(&jwt, &["--org", &scene.org]).code, Some(0));
     assert_eq!(scene.test_jwt(&jwt, &["--org", "acme"]).code, Some(0));
+    let unknown = scene.test_jwt(&jwt, &["--org", "nobody"]).err;
+    assert!(unknown.contains("no org `nobody`"), "{unknown}");
     let other = scene.test_jwt(&jwt, &["--org", "org_01M754BKTK9TG1TCT7SPYHDJTD"]);
     assert_eq!(other.code, Some(1));
     assert!(other.err.contains("(issuer)"), "{}", other.err);

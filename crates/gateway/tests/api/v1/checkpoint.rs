@@ -3,9 +3,9 @@
 use portcullis_core::{
     audit::{
         checkpoint::{Checkpoint, hash_of},
-        export::verify_event,
         merkle::is_consistent,
         note::VerifierKey,
+        proof::verify_event,
     },
     id::{EventId, OrgId},
     json::{Bounds, canonical, parse},

@@ -246,6 +246,11 @@ async fn the_operator_explains_a_call_from_the_shell() {
 
     let text = run(&gateway, &["policy", "explain", denied.event_id()]).await;
     let json = run(&gateway, &["policy", "explain", denied.event_id(), "--json"]).await;
+    let token = gateway.folder().join("token");
+    fs::write(&token, &who.token).unwrap();
+    let there = ["--url", gateway.url(), "--token-file", token.to_str().unwrap(), "--json"];
+    let there = [&["policy", "explain", denied.event_id()][..], &there].concat();
+    let of_gateway = run(&gateway, &there).await;
     run(&gateway, &["policy", "disable", "no-failing", "--ttl", "1h"]).await;
     let off = run(&gateway, &["policy", "explain", forbidden.event_id()]).await;
     fs::write(gateway.folder().join("policies/broken.cedar"), "permit (principal").unwrap();
@@ -263,6 +268,7 @@ async fn the_operator_explains_a_call_from_the_shell() {
     }
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(json["suggested_permit"], by_api["suggested_permit"]);
+    assert_eq!(serde_json::from_slice::<Value>(&of_gateway.stdout).unwrap(), json);
     assert!(String::from_utf8_lossy(&off.stdout).contains("No permit is true for it."));
     let by_last = String::from_utf8_lossy(&broken.stdout);
     assert!(by_last.contains("short-lists (active permit): false"), "{by_last}");

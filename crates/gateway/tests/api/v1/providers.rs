@@ -109,15 +109,17 @@ async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
         there.args(["provider", "list", "--json", "--url", gateway.url()]);
         let there = there.env("PORTCULLIS_TOKEN", &who.token).output().unwrap();
         let there: Value = serde_json::from_slice(&there.stdout).expect("JSON");
-        [here, there].map(|list| {
-            let all = list.as_array().unwrap().iter();
-            let mut states: Vec<String> = all
-                .map(|it| format!("{} {} {}", it["slug"], it["status"], it["waits_for"]))
-                .map(|state| state.replace('"', ""))
-                .collect();
-            states.sort_unstable();
-            states
-        })
+        let by_slug = |list: Value| {
+            let mut all = list.as_array().unwrap().clone();
+            // A connection with credentials of its own has tools at the gateway that made it only.
+            all.retain_mut(|it| it["tools"].take().is_number());
+            all.sort_by_key(|it| it["slug"].to_string());
+            all
+        };
+        let [here, there] = [here, there].map(by_slug);
+        assert_eq!(here, there);
+        let state = |it: &Value| format!("{} {} {}", it["slug"], it["status"], it["waits_for"]);
+        here.iter().map(|it| state(it).replace('"', "")).collect::<Vec<_>>()
     };
 
     let all = waiting("").await;
@@ -132,7 +134,7 @@ async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
     let rest = waiting(&format!("?limit=1&cursor={cursor}")).await;
     assert_eq!((members(&page, "slug"), members(&rest, "slug")), (vec!["keyed"], vec!["other"]));
     let states = ["free connected null", "keyed pending key", "other pending key"];
-    assert_eq!(listed(), [states, states]);
+    assert_eq!(listed(), states);
     let checked = gateway.admin(&["check"]);
     assert_eq!(checked["providers"][1]["waits_for"], "key");
 
@@ -141,7 +143,7 @@ async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
 
     assert_eq!(members(&waiting("").await, "slug"), ["other"]);
     let states = ["free connected null", "keyed connected null", "other pending key"];
-    assert_eq!(listed(), [states, states]);
+    assert_eq!(listed(), states);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -108,7 +108,7 @@ const BODIES: [(&str, &str, &str); 81] = [
 ];
 
 /// A route with a query, and the parameter that its error names.
-const QUERIES: [(&str, &str); 68] = [
+const QUERIES: [(&str, &str); 71] = [
     ("GET /v1/mcps?provder=x", "provder"),
     ("GET /v1/mcps?q=a&q=b", "q"),
     ("GET /v1/mcps?q=", "q"),
@@ -138,6 +138,7 @@ const QUERIES: [(&str, &str); 68] = [
     ("GET /v1/principals?name=a", "name"),
     ("GET /v1/principals?q=", "q"),
     ("GET /v1/tokens?kind=api", "kind"),
+    ("GET /v1/tokens?kind=user,service", "kind"),
     ("GET /v1/tokens?state=dead", "state"),
     ("GET /v1/tokens?principal=ana", "principal"),
     ("GET /v1/tokens?hash=x", "hash"),
@@ -145,6 +146,7 @@ const QUERIES: [(&str, &str); 68] = [
     ("GET /v1/sessions?user=x", "user"),
     ("GET /v1/consents?principal=ana", "principal"),
     ("GET /v1/consents?client=x", "client"),
+    ("GET /v1/consents?q=xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "q"),
     ("GET /v1/approvals?status=open", "status"),
     ("GET /v1/approvals?status=pending,denied", "status"),
     ("GET /v1/approvals?state=pending", "state"),
@@ -170,6 +172,7 @@ const QUERIES: [(&str, &str); 68] = [
     ("GET /v1/audit/events?tail=true", "tail"),
     ("GET /v1/audit/events?tail=yes&order=asc", "tail"),
     ("GET /v1/audit/events?decision=maybe", "decision"),
+    ("GET /v1/audit/events?decision=allow,maybe", "decision"),
     ("GET /v1/audit/events?outcome=bad", "outcome"),
     ("GET /v1/audit/events?dlp_result=none", "dlp_result"),
     ("GET /v1/audit/events?request_id=1", "request_id"),

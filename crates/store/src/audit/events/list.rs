@@ -4,6 +4,7 @@ mod ahead;
 
 use async_recursion::async_recursion as boxed;
 use portcullis_core::{clock::Timestamp, id::OrgId};
+use serde::Serialize;
 use serde_json::json;
 
 use self::ahead::{Indexed, next_in, values_of};
@@ -232,8 +233,8 @@ impl Store {
             all!(
                 conn, sql => org, span.low, span.high, i64::try_from(limit).unwrap_or(i64::MAX),
                 own(visibility), principal, token, target, prefix, list(&filter.kinds),
-                list(&filter.decisions), list(&filter.policies), list(&filter.dlp_results),
-                list(&filter.outcomes), filter.request_id.map(|id| id.to_string()),
+                list(&filter.decision), list(&filter.policy), list(&filter.dlp_result),
+                list(&filter.outcome), filter.request_id.map(|id| id.to_string()),
                 under(visibility)
             )
         });
@@ -242,7 +243,7 @@ impl Store {
 }
 
 /// A JSON array, or nothing for no filter at all.
-fn list(values: &[String]) -> Option<String> {
+fn list(values: &[impl Serialize]) -> Option<String> {
     (!values.is_empty()).then(|| json!(values).to_string())
 }
 

@@ -14,20 +14,15 @@ use std::{
 };
 
 use portcullis_core::clock::Clock;
-use tokio::{
-    sync::{mpsc, oneshot},
-    time::Instant,
-};
+use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    AuditSettings,
     completions::Completions,
-    jobs::{Job, Parts, Work},
-    pace::{self, Workers},
-    under_way::UnderWay,
+    jobs::{BegunJob, Job, Parts, Work},
+    pace::Queue,
 };
 use crate::{
-    db::{Batch, Db, Log, LogWriter, Losers, Store},
+    db::{Batch, Db, Log, LogWriter, Store},
     error::StoreError,
 };
 
@@ -36,13 +31,53 @@ use crate::{
 pub struct AuditTask {
     pub(super) store: Store,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) settings: AuditSettings,
-    pub(super) jobs: mpsc::Receiver<Job>,
-    pub(super) commits: Arc<AtomicU64>,
-    pub(super) written: Arc<AtomicU64>,
-    pub(super) workers: Workers,
+    /// The name of this node, written into its intents.
+    pub(super) node: String,
+    pub(super) queue: Queue<Job>,
     pub(super) completions: Completions<Box<Work>>,
-    pub(super) under_way: UnderWay,
+    pub(super) state: Arc<TaskState>,
+}
+
+/// State of the task, for those who watch it.
+#[derive(Debug)]
+pub(super) struct TaskState {
+    pub(super) commits: AtomicU64,
+    pub(super) written: AtomicU64,
+    started: Instant,
+    /// Begin of the commit under way, in milliseconds after the start; 0 while nothing is committed.
+    begun: AtomicU64,
+}
+
+impl TaskState {
+    pub(super) fn new() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self { commits: zero(), written: zero(), started: Instant::now(), begun: zero() }
+    }
+
+    fn begin(&self) {
+        self.begun.store(self.now().max(1), Ordering::Relaxed);
+    }
+
+    fn end(&self, jobs: &[BegunJob], result: &Result<(), StoreError>) {
+        self.begun.store(0, Ordering::Relaxed);
+        if result.is_ok() {
+            self.commits.fetch_add(1, Ordering::Relaxed);
+            let jobs = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
+            self.written.fetch_add(jobs, Ordering::Relaxed);
+        }
+    }
+
+    /// Time for which the commit under way has been waited for; zero if there is none.
+    pub(super) fn age(&self) -> Duration {
+        match self.begun.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            begun => Duration::from_millis(self.now().saturating_sub(begun)),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
 }
 
 impl AuditTask {
@@ -59,32 +94,33 @@ impl AuditTask {
     }
 
     async fn run_as_task(mut self, mut writer: LogWriter) {
-        let mut waiting = Vec::new();
-        while self.receive(&mut waiting, &mut writer).await > 0 {
-            let mut parts = Parts::take_from(&mut waiting);
+        loop {
+            let waiting = self.receive(&mut writer).await;
+            if waiting.is_empty() {
+                return;
+            }
+            let mut parts = Parts::begin(waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
                 let committed_at = self.clock.now().as_micros();
-                self.under_way.begin();
-                let result = writer.commit(&self.settings.node, committed_at, &mut batch).await;
-                self.under_way.end();
+                self.state.begin();
+                let result = writer.commit(&self.node, committed_at, &mut batch).await;
+                self.state.end(&part, &result);
                 let result = result.map(|()| batch.losers);
-                self.count(&part, &result);
                 parts.settle(part, &result, &self.completions);
             }
         }
     }
 
     /// Waits for jobs, and meanwhile for the pool to be closed: it waits for its connections.
-    async fn receive(&mut self, waiting: &mut Vec<Job>, writer: &mut LogWriter) -> usize {
-        let most = self.settings.batch.max(1);
+    async fn receive(&mut self, writer: &mut LogWriter) -> Vec<Job> {
         let closing = writer.closing();
-        let received = closing.run_until_cancelled(self.jobs.recv_many(waiting, most)).await;
-        if let Some(count) = received {
-            return count;
+        let received = closing.run_until_cancelled(self.queue.take()).await;
+        if let Some(waiting) = received {
+            return waiting;
         }
         writer.let_go();
-        self.jobs.recv_many(waiting, most).await
+        self.queue.take().await
     }
 
     /// Returns when the thread has ended. Where none can be started the jobs are dropped, which
@@ -103,48 +139,26 @@ impl AuditTask {
     }
 
     fn write(mut self, log: &Log) {
-        let mut waiting = Vec::new();
         let mut took = Duration::ZERO;
-        while self.jobs.blocking_recv_many(&mut waiting, self.settings.batch.max(1)) > 0 {
-            self.wait_for_more(took, &mut waiting);
+        loop {
+            let waiting = self.queue.take_blocking(took);
+            if waiting.is_empty() {
+                return;
+            }
             let begun = Instant::now();
-            let mut parts = Parts::take_from(&mut waiting);
+            let mut parts = Parts::begin(waiting);
             while let Some(part) = parts.next() {
                 let mut batch = Batch::of(&part);
-                self.under_way.begin();
+                self.state.begin();
                 let result = log.blocking_turn(|connection| {
                     let committed_at = self.clock.now().as_micros();
-                    connection.commit(&self.settings.node, committed_at, &mut batch)
+                    connection.commit(&self.node, committed_at, &mut batch)
                 });
-                self.under_way.end();
+                self.state.end(&part, &result);
                 let result = result.map(|()| batch.losers);
-                self.count(&part, &result);
                 parts.settle(part, &result, &self.completions);
             }
             took = begun.elapsed();
-        }
-    }
-
-    /// Waits as long as the last commit took, at most, for those who are at work.
-    fn wait_for_more(&mut self, took: Duration, waiting: &mut Vec<Job>) {
-        for _ in 0..pace::LOOKS {
-            if !self.workers.outnumber(waiting.len()) {
-                return;
-            }
-            thread::sleep(pace::between_looks(took));
-            while waiting.len() < self.settings.batch
-                && let Ok(job) = self.jobs.try_recv()
-            {
-                waiting.push(job);
-            }
-        }
-    }
-
-    fn count(&self, jobs: &[Job], result: &Result<Losers, StoreError>) {
-        if result.is_ok() {
-            self.commits.fetch_add(1, Ordering::Relaxed);
-            let jobs = u64::try_from(jobs.len()).unwrap_or(u64::MAX);
-            self.written.fetch_add(jobs, Ordering::Relaxed);
         }
     }
 }

@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 use super::{Witnessed, removals::Removals};
 use crate::{
     audit::{
-        exports::SignedLog,
+        exports::writing::SignedLog,
         faults::IndexFault,
         proven::{WIDTH, is_found, is_placed, place, verify_event},
     },

@@ -8,29 +8,24 @@ use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{KeptCheckpoint, Verify, checkpoints::KeptLog, finish, report_text};
-use crate::{boot::OfflineNode, cli::output::Failure};
+use crate::{
+    boot::OfflineNode,
+    cli::{installation::with_node_of, output::Failure},
+};
 
 impl Verify {
     pub(super) async fn run_live(mut self, org: &str) -> Result<ExitCode, Failure> {
         let config = self.installation.config()?;
-        let node = self.installation.node().await?;
-        let found = async {
+        let hold = async |node: &OfflineNode| {
             let org = node.operator.org(org).await?;
             let identity = node.log_identity(&config).await?;
-            Ok::<_, Failure>((org, identity))
-        };
-        let code = match found.await {
-            Ok((org, identity)) => {
-                if self.keys.is_empty() {
-                    let known = identity.keys.known(&origin(&identity.host, org.id))?;
-                    self.keys = known.into_iter().map(|key| key.verifier).collect();
-                }
-                self.hold(&node, &org, identity).await
+            if self.keys.is_empty() {
+                let known = identity.keys.known(&origin(&identity.host, org.id))?;
+                self.keys = known.into_iter().map(|key| key.verifier).collect();
             }
-            Err(error) => Err(error),
+            self.hold(node, &org, identity).await
         };
-        node.close().await;
-        code
+        with_node_of(&config, hold).await
     }
 
     async fn hold(

@@ -33,18 +33,21 @@ pub(super) fn values_of(visibility: Visibility, filter: &EventFilter) -> Vec<(In
     if let Some(id) = own(visibility) {
         return vec![(Indexed::Actor, id.clone()), (Indexed::Via, id)];
     }
+    let kinds: Vec<_> = filter.kinds.iter().map(String::as_str).collect();
+    let outcome = filter.outcome.iter().map(|it| it.as_str()).collect();
+    let decision = filter.decision.iter().map(|it| it.as_str()).collect();
+    let dlp_result = filter.dlp_result.iter().map(|it| it.as_str()).collect();
     let exceptions = [
-        (Indexed::Type, &filter.kinds, &["mcp.invocation"][..]),
-        (Indexed::Outcome, &filter.outcomes, &["success"]),
-        (Indexed::Decision, &filter.decisions, &["allow"]),
-        (Indexed::DlpResult, &filter.dlp_results, &["passed", "skipped"]),
+        (Indexed::Type, kinds, &["mcp.invocation"][..]),
+        (Indexed::Outcome, outcome, &["success"]),
+        (Indexed::Decision, decision, &["allow"]),
+        (Indexed::DlpResult, dlp_result, &["passed", "skipped"]),
     ];
     let rare = exceptions.into_iter().find(|(_, values, usual)| {
-        let rare = |value: &String| !usual.contains(&value.as_str());
-        (1..=FEW).contains(&values.len()) && values.iter().all(rare)
+        (1..=FEW).contains(&values.len()) && values.iter().all(|value| !usual.contains(value))
     });
     let Some((column, values, _)) = rare else { return Vec::new() };
-    values.iter().map(|value| (column, value.clone())).collect()
+    values.into_iter().map(|value| (column, value.to_owned())).collect()
 }
 
 /// Positions ascend with sequences, so an index that ends in the position finds the next sequence
