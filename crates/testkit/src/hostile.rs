@@ -2,6 +2,8 @@
 //! answers, fails, floods, hangs or hangs up. It speaks the present era of MCP and closes every
 //! connection after one answer.
 
+mod listed;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -19,6 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::DropGuard;
 
+use self::listed::{define, define_prompt, define_resources};
 use crate::serving::{listen, until_dropped};
 
 /// The longest a test waits for a call to arrive.
@@ -116,17 +119,6 @@ impl HostileTool {
     pub fn reading(mut self, members: Value) -> Self {
         self.resource = Some(members);
         self
-    }
-
-    fn is_tool(&self) -> bool {
-        self.prompt.is_none() && self.resource.is_none()
-    }
-
-    /// True for the resource of this URI, and for a template that begins like it.
-    fn reads(&self, uri: &str) -> bool {
-        let literal = self.name.split('{').next().unwrap_or_default();
-        self.resource.is_some()
-            && (self.name == uri || (literal != self.name && uri.starts_with(literal)))
     }
 
     /// The same tool with an output schema.
@@ -315,34 +307,6 @@ impl Shared {
         self.calls.lock().expect("the calls").push(call);
         self.count.send_modify(|count| *count += 1);
     }
-}
-
-fn define(tool: &HostileTool) -> Value {
-    let mut defined = json!({
-        "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
-    });
-    if let (Some(output), Some(members)) = (&tool.output, defined.as_object_mut()) {
-        members.insert("outputSchema".to_owned(), output.clone());
-    }
-    defined
-}
-
-fn define_prompt(tool: &HostileTool) -> Option<Value> {
-    let arguments = tool.prompt.as_ref()?;
-    Some(json!({"name": tool.name, "description": tool.description, "arguments": arguments}))
-}
-
-/// The resources, or the templates, whose names stand in this member.
-fn define_resources(tools: &[HostileTool], member: &str) -> Vec<Value> {
-    let of_list = |it: &&HostileTool| it.name.contains('{') == (member == "uriTemplate");
-    let define = |it: &HostileTool| {
-        let mut defined = it.resource.clone()?;
-        let members = defined.as_object_mut()?;
-        members.insert(member.to_owned(), json!(it.name));
-        members.insert("description".to_owned(), json!(it.description));
-        Some(defined)
-    };
-    tools.iter().filter(of_list).filter_map(define).collect()
 }
 
 /// The result of [`Script::Asks`].

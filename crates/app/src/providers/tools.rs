@@ -95,7 +95,8 @@ pub fn tool_named(text: &str) -> Result<CapabilityId, Refusal> {
 
 /// The id of something of a kind in `text`, without the kind.
 pub fn named(kind: CapabilityKind, text: &str) -> Result<CapabilityId, Refusal> {
-    CapabilityId::of_kind(kind, text).map_err(|_| not_found(kind, text))
+    let named = CapabilityId::of_kind(kind, text).ok().filter(|id| !id.is_unlisted());
+    named.ok_or_else(|| not_found(kind, text))
 }
 
 fn mentions(tool: &Capability, text: &str) -> bool {

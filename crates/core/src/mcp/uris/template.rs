@@ -13,7 +13,7 @@ use super::{MAX_BYTES, ResourceUri, UriError, has_normal_encoding, is_legal, is_
 const MAX_EXPRESSIONS: usize = 16;
 const MAX_VARIABLES: usize = 64;
 /// Values that hold one of these lead elsewhere, some only when they are decoded once more.
-const FORBIDDEN: [&str; 4] = ["..", "%2e", "%2f", "%5c"];
+const FORBIDDEN: [&str; 8] = ["..", "%2525", "%252e", "%252f", "%255c", "%2e", "%2f", "%5c"];
 
 /// A template whose scheme is literal.
 #[derive(Debug, Clone)]

@@ -156,10 +156,10 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
         let message = format!("`{id}` is a group: write `action in`, `==` matches no tool");
         check.problems.push(Problem::new(offset, "group_compared", message));
     }
-    let wanted = [
-        (scope.principal.parts().1, [&entity_types().user, &entity_types().service]),
-        (scope.resource.parts().1, [&entity_types().tool, &entity_types().prompt]),
-    ];
+    let principals = [&entity_types().user, &entity_types().service];
+    let used = [&entity_types().tool, &entity_types().prompt, &entity_types().resource];
+    let wanted =
+        [(scope.principal.parts().1, &principals[..]), (scope.resource.parts().1, &used[..])];
     for (kind, allowed) in wanted {
         if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {
             let offset = policy.offset_of(&kind.to_string());
