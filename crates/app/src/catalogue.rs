@@ -18,7 +18,7 @@ use portcullis_core::{
     audit::Target,
     capability::{Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
-    mcp::uris::{ResourceUri, Template},
+    mcp::uris::ResourceUri,
     policy,
     refusal::Refusal,
 };
@@ -28,8 +28,8 @@ use self::{
     provider::{Declared, Provider},
 };
 
-/// Templates that a URI is held against.
-const MOST_TEMPLATES: usize = 64;
+/// Steps in which a URI is held against the templates of a provider.
+const MOST_STEPS: usize = 200_000;
 
 /// Every known tool, prompt and resource with its provider, by id.
 pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
@@ -128,26 +128,30 @@ impl Capabilities {
     }
 
     /// What a resource is read by that is not in the list: the template that makes its URI, the one with the longest
-    /// literal beginning first, or else what stands for all that the provider does not list.
+    /// literal beginning first, or else what stands for all that the provider does not list. Nothing, if that cannot be
+    /// told within [`MOST_STEPS`].
     fn unlisted(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
         if id.kind() != CapabilityKind::Resource || id.is_unlisted() {
             return None;
         }
         let uri = ResourceUri::parse(id.name()).ok().filter(ResourceUri::is_normal)?;
-        let mut templates: Vec<(usize, Template, Arc<Capability>)> = connection
-            .listed(CapabilityKind::Template)
-            .into_iter()
-            .filter_map(|it| Some((Template::parse(it.id.name()).ok()?, it)))
-            .filter(|(template, _)| uri.as_str().starts_with(template.literal_prefix()))
-            .map(|(template, it)| (template.literal_prefix().len(), template, it))
-            .collect();
-        templates.sort_by_key(|(literal, ..)| Reverse(*literal));
-        let mut templates = templates.into_iter().take(MOST_TEMPLATES);
-        let made = templates.find(|(_, template, _)| template.values(&uri).is_some());
-        made.map(|(.., it)| it).or_else(|| {
-            let all = CapabilityId::unlisted(&connection.provider.declared.slug);
-            self.tool_through(connection, all.as_str())
-        })
+        let begins = |it: &Arc<Capability>| {
+            let literal = it.template()?.literal_prefix();
+            uri.as_str().starts_with(literal).then_some(literal.len())
+        };
+        let listed = connection.listed(CapabilityKind::Template).into_iter();
+        let mut templates: Vec<_> = listed.filter_map(|it| Some((begins(&it)?, it))).collect();
+        templates.sort_by_key(|(literal, _)| Reverse(*literal));
+        let mut steps = MOST_STEPS;
+        for (_, it) in templates {
+            let template = it.template()?;
+            steps = steps.checked_sub(template.cost(&uri))?;
+            if template.values(&uri).is_some() {
+                return Some(it);
+            }
+        }
+        let all = CapabilityId::unlisted(&connection.provider.declared.slug);
+        self.tool_through(connection, all.as_str()).filter(|_| uri.is_plain())
     }
 
     /// The tool of this id, if the connection lists it.

@@ -24,6 +24,7 @@ use crate::{
     clock::Timestamp,
     did_you_mean,
     json::{self, JsonValue as _, Node},
+    mcp::uris::Template,
 };
 
 /// Members of an input that are looked at for misspelt names.
@@ -156,6 +157,7 @@ pub struct Capability {
     /// When this version was first seen.
     pub updated_at: Timestamp,
     shown: Option<Box<Definition>>,
+    template: Option<Template>,
     input: Arc<Schema>,
     output: Option<Result<Schema, SchemaError>>,
 }
@@ -184,7 +186,10 @@ impl Capability {
         if let Some(Err(_)) = output {
             shown.output_schema = None;
         }
+        let template = (definition.kind == CapabilityKind::Template)
+            .then(|| Template::parse(definition.name.as_str()).ok());
         Ok(Self {
+            template: template.flatten(),
             id: CapabilityId::new(definition.kind, provider, &definition.name),
             version: definition.version(),
             shown: (shown != definition).then(|| Box::new(shown)),
@@ -193,6 +198,12 @@ impl Capability {
             input,
             output,
         })
+    }
+
+    /// The template of URIs, if it is one.
+    #[must_use]
+    pub const fn template(&self) -> Option<&Template> {
+        self.template.as_ref()
     }
 
     /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs.

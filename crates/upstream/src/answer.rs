@@ -114,7 +114,8 @@ fn contents_of(reply: &Reply) -> Result<CallResult, CallError> {
     let contents = root.get("contents").ok_or(garbage)?;
     let is_text = |node: Node<'_>| node.text().is_some();
     let is_content = |part: Node<'_>| {
-        let held: Vec<_> = ["text", "blob"].iter().filter_map(|name| part.get(name)).collect();
+        let held = ["text", "blob"].iter().filter_map(|name| part.get(name));
+        let held: Vec<_> = held.filter(|it| !matches!(it.kind(), Kind::Null)).collect();
         part.get("uri").is_some_and(is_text) && held.len() == 1 && held.into_iter().all(is_text)
     };
     if !contents.items().ok_or(garbage)?.all(is_content) {

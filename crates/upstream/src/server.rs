@@ -32,6 +32,8 @@ use crate::{
     tools::{Collector, DefinitionList, Headers},
 };
 
+/// Longest time for a list of another kind than tools.
+const BESIDE_TOOLS: Duration = Duration::from_secs(5);
 /// Longest time that a call waits for its slot.
 const PATIENCE: Duration = Duration::from_millis(40);
 
@@ -187,13 +189,18 @@ impl Server {
         let mut all = DefinitionList::default();
         let mut peer = None;
         for kind in &self.0.kinds {
+            // What is listed beside tools may not keep them waiting.
+            let deadline = match kind {
+                CapabilityKind::Tool => deadline,
+                _ => deadline.min(Instant::now() + BESIDE_TOOLS),
+            };
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {
                     peer = its.or(peer);
                     all.add(listed);
                 }
                 // A server that fails here keeps its tools, and has none of the other kind.
-                Err(error) if peer.is_some() && error.is_refusal() => all.add_unlisted(*kind),
+                Err(error) if peer.is_some() && !error.is_new_peer() => all.add_unlisted(*kind),
                 Err(error) => return Err(error),
             }
         }

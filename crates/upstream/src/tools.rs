@@ -11,7 +11,7 @@ use portcullis_core::{
     capability::{CapabilityKind, CapabilityName, Definition},
     refusal::Executed,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     error::CallError,
@@ -253,7 +253,7 @@ impl Collector {
             CapabilityKind::Tool => self.tool(&name, &mut members)?,
             CapabilityKind::Prompt => prompt(&name, &mut members)?,
             CapabilityKind::Resource | CapabilityKind::Template => {
-                resource(self.kind, &name, &mut members)?
+                resource(self.kind, &name, &members)
             }
         };
         self.names.insert(name);
@@ -327,19 +327,35 @@ fn prompt(
 fn resource(
     kind: CapabilityKind,
     name: &CapabilityName,
-    members: &mut Map<String, Value>,
-) -> Result<Definition, SkipReason> {
+    members: &Map<String, Value>,
+) -> Definition {
     let text = |member| Some((member, Value::from(short(members.get(member), MAX_TITLE_CHARS)?)));
+    // Clients refuse a whole list in which an entry has none.
+    let unnamed = || ("name", Value::from(text::clamp(name.as_str(), MAX_TITLE_CHARS)));
     let size = members.get("size").filter(|size| size.is_u64()).cloned();
     let size = size.filter(|_| kind == CapabilityKind::Resource).map(|size| ("size", size));
-    let kept = [text("name"), text("mimeType"), size].into_iter().flatten();
+    let named = text("name").or_else(|| Some(unnamed()));
+    let kept = [named, text("mimeType"), size].into_iter().flatten();
     let more = kept.map(|(name, value)| (name.to_owned(), value)).collect();
-    let seen = |schema| text::visible_schema(schema).ok_or(SkipReason::HiddenCharacters);
-    let annotations = members.remove("annotations").filter(Value::is_object).map(seen);
-    Ok(Definition {
-        annotations: annotations.transpose()?.unwrap_or(Value::Null),
-        ..Definition::resource(kind, name.clone(), Value::Object(more))
-    })
+    let annotations = members.get("annotations").and_then(annotations).unwrap_or(Value::Null);
+    let resource = Definition::resource(kind, name.clone(), Value::Object(more));
+    Definition { annotations, ..resource }
+}
+
+/// The annotations of a resource that MCP has, of the types that it gives them; `None` if there are none.
+fn annotations(given: &Value) -> Option<Value> {
+    let roles = |it: &Value| it == "user" || it == "assistant";
+    let audience = given.get("audience").and_then(Value::as_array);
+    let audience = audience.filter(|all| all.iter().all(roles)).map(|all| json!(all));
+    let priority = given
+        .get("priority")
+        .filter(|it| it.as_f64().is_some_and(|priority| (0.0..=1.0).contains(&priority)));
+    let modified = short(given.get("lastModified"), MAX_TITLE_CHARS).map(Value::from);
+    let kept =
+        [("audience", audience), ("priority", priority.cloned()), ("lastModified", modified)];
+    let kept = kept.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let kept: Map<String, Value> = kept.collect();
+    (!kept.is_empty()).then_some(Value::Object(kept))
 }
 
 fn short(text: Option<&Value>, max_chars: usize) -> Option<String> {
@@ -362,10 +378,8 @@ fn weight(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::json::Document;
-    use serde_json::json;
-
     use super::*;
+    use portcullis_core::json::Document;
 
     fn page(value: &Value) -> Reply {
         Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false, peer: 0 }

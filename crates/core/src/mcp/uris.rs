@@ -1,6 +1,6 @@
 //! URIs of resources. A URI is never rewritten, so that policies judge what is sent.
 
-use std::fmt;
+use std::{fmt, net::Ipv4Addr};
 
 use percent_encoding::percent_decode_str;
 
@@ -113,6 +113,29 @@ impl ResourceUri {
     #[must_use]
     pub fn path(&self) -> &str {
         parts(&self.0).2
+    }
+
+    /// True if no reader finds other segments or another host in it: the path has no empty segment and no encoded slash,
+    /// backslash or percent sign, and the host is a name of plain letters without a final dot, or an address in dotted
+    /// or bracketed form. Policies about hosts and paths mean such URIs.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let (_, authority, path) = parts(&self.0);
+        let lower = path.to_ascii_lowercase();
+        let encoded = ["%25", "%2f", "%5c"].iter().any(|it| lower.contains(it));
+        let host = host_of(authority);
+        let number = |label: &str| {
+            let hex = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())) || digits(label)
+        };
+        let last = host.rsplit('.').next().unwrap_or_default();
+        let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+        !encoded
+            && !path.contains("//")
+            && !host.contains('%')
+            && !host.ends_with('.')
+            && (host.is_empty() || is_address || !number(last))
     }
 
     /// True if RFC 3986 §6.2.2 would leave the URI as it is: scheme and host in lower case, and no

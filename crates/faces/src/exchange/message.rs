@@ -116,6 +116,13 @@ impl McpMessage {
         }
     }
 
+    /// Sets the provider that URIs in the answer carry, where those of `several` providers are told apart by it.
+    pub(crate) fn carries(&self, several: bool, slug: &str) {
+        if several {
+            let _ = self.carried.set(slug.to_owned());
+        }
+    }
+
     /// Returns true for a use of a tool, prompt or resource.
     pub(crate) fn is_use(&self) -> bool {
         self.tool.get().is_some()

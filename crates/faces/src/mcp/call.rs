@@ -180,8 +180,8 @@ fn tell(
         let ttl_ms = if goes_on { 0 } else { gateway.mcp.ttl_ms };
         let _ = asked.read.set(Read { uri: uri.to_owned(), ttl_ms });
     }
-    if let (Face::All(_), Some((slug, _))) = (face, wanted.tool.split_once(':')) {
-        let _ = asked.carried.set(slug.to_owned());
+    if let Some((slug, _)) = wanted.tool.split_once(':') {
+        asked.carries(face.provider().is_none(), slug);
     }
 }
 

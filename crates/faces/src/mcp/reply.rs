@@ -249,11 +249,12 @@ fn plainly<'a>(
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
             let members = Some(result).filter(|_| asks.is_none());
-            let asks = asks.map(Node::to_value);
+            let carried = request.carried.get();
+            let asks = asks.map(|asks| asks_of(asks, carried.map(String::as_str)));
             let task = None;
             let sentence = None;
-            let carried = request.carried.get().zip(members);
-            let renamed = carried.and_then(|(slug, members)| uris::renamed(members, slug));
+            let renamed =
+                carried.zip(members).and_then(|(slug, members)| uris::renamed(members, slug));
             let kept_for = request.read.get().filter(|_| request.era == Era::Modern);
             let kept_for = kept_for.map(|read| read.ttl_ms).filter(|_| asks.is_none());
             ReplyForm::Called(CallResultBody {
@@ -335,6 +336,8 @@ fn failed<'a>(
     let is_missing = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
     let read = request.and_then(|request| request.read.get()).filter(|_| is_missing);
     let uri = read.map(|read| read.uri.as_str());
+    // What is hidden and what its server does not have are answered alike.
+    let governance = governance.filter(|_| read.is_none());
     let data = Some(ErrorData::Refused { required, uri, error, governance, request_id });
     ReplyForm::Error(RpcError { code, message, data })
 }
@@ -371,6 +374,20 @@ fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
         500 => code::INTERNAL_ERROR,
         status => i64::from(status),
     }
+}
+
+/// Questions of a provider, in which its URIs carry it.
+fn asks_of(asks: Node<'_>, carried: Option<&str>) -> Value {
+    let mut told = asks.to_value();
+    let requests = told.get_mut("requests").and_then(Value::as_object_mut);
+    for (name, request) in requests.into_iter().flatten() {
+        let params = asks.get("requests").and_then(|all| all.get(name)?.get("params"));
+        let renamed = params.zip(carried).and_then(|(params, slug)| uris::renamed(params, slug));
+        if let (Some(params), Some(renamed)) = (request.get_mut("params"), renamed) {
+            *params = renamed;
+        }
+    }
+    told
 }
 
 fn is_legacy_read(request: &McpMessage) -> bool {

@@ -99,6 +99,12 @@ impl Template {
         self.text.split('{').next().unwrap_or_default()
     }
 
+    /// Steps that [`Self::values`] takes for this URI at most.
+    #[must_use]
+    pub fn cost(&self, uri: &ResourceUri) -> usize {
+        self.steps.len() * (uri.as_str().len() + 1)
+    }
+
     /// The values of the variables that are defined, if the template with them gives this very URI.
     /// The items of a list are told in one text, between them what stands there in the URI.
     #[must_use]
