@@ -102,7 +102,7 @@ impl<'a, I: Iterator<Item = (&'a str, Values<'a>)>> MapAccess<'a> for Filters<'a
     }
 }
 
-/// What is given for one filter.
+/// Text or texts that are given for one filter.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'a> {
     /// A text in which commas separate values, if there may be several.
