@@ -8,6 +8,7 @@ pub(crate) mod freshness;
 pub(crate) mod provider;
 
 use std::{
+    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -17,6 +18,7 @@ use portcullis_core::{
     audit::Target,
     capability::{Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
+    mcp::uris::ResourceUri,
     policy,
     refusal::Refusal,
 };
@@ -26,7 +28,10 @@ use self::{
     provider::{Declared, Provider},
 };
 
-/// Every known tool and prompt with its provider, by id.
+/// Steps in which a URI is held against the templates of a provider.
+const MOST_STEPS: usize = 200_000;
+
+/// Every known tool, prompt and resource with its provider, by id.
 pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
 
 /// A tool or prompt the caller may see, and the connection it would be called through.
@@ -38,7 +43,7 @@ pub(crate) struct Visible {
 impl Visible {
     pub(crate) fn target(&self) -> Target {
         Target {
-            capability: Some(self.tool.id.kind()),
+            capability: Some(self.tool.id.kind().governed()),
             credential: Some(self.connection.credential()),
             id: Some(self.tool.id.to_string()),
             provider_id: Some(self.connection.id),
@@ -50,11 +55,18 @@ impl Visible {
 
 /// The refusal of what a caller does not reach.
 pub(crate) fn unknown(id: &CapabilityId) -> Refusal {
-    let resource = match id.kind() {
+    not_found(id.kind(), id.short())
+}
+
+/// The refusal of something of a kind that there is not, by its id without the kind.
+#[must_use]
+pub fn not_found(kind: CapabilityKind, id: &str) -> Refusal {
+    let resource = match kind {
         CapabilityKind::Tool => "mcp",
         CapabilityKind::Prompt => "prompt",
+        CapabilityKind::Resource | CapabilityKind::Template => "resource",
     };
-    Refusal::not_found(resource, id.short())
+    Refusal::not_found(resource, id)
 }
 
 /// The providers of the configuration and the tools that they listed.
@@ -110,8 +122,36 @@ impl Capabilities {
     ) -> Result<Visible, Refusal> {
         let unknown = || unknown(id);
         let connection = connections.get(id.provider()).ok_or_else(unknown)?;
-        let tool = self.tool_through(connection, id.as_str()).ok_or_else(unknown)?;
+        let listed = self.tool_through(connection, id.as_str());
+        let tool = listed.or_else(|| self.unlisted(connection, id)).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })
+    }
+
+    /// What a resource is read by that is not in the list: the template that makes its URI, the one with the longest
+    /// literal beginning first, or else what stands for all that the provider does not list. Nothing, if that cannot be
+    /// told within [`MOST_STEPS`].
+    fn unlisted(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
+        if id.kind() != CapabilityKind::Resource || id.is_unlisted() {
+            return None;
+        }
+        let uri = ResourceUri::parse(id.name()).ok().filter(ResourceUri::is_normal)?;
+        let begins = |it: &Arc<Capability>| {
+            let literal = it.template()?.literal_prefix();
+            uri.as_str().starts_with(literal).then_some(literal.len())
+        };
+        let listed = connection.listed(CapabilityKind::Template).into_iter();
+        let mut templates: Vec<_> = listed.filter_map(|it| Some((begins(&it)?, it))).collect();
+        templates.sort_by_key(|(literal, _)| Reverse(*literal));
+        let mut steps = MOST_STEPS;
+        for (_, it) in templates {
+            let template = it.template()?;
+            steps = steps.checked_sub(template.cost(&uri))?;
+            if template.values(&uri).is_some() {
+                return Some(it);
+            }
+        }
+        let all = CapabilityId::unlisted(&connection.provider.declared.slug);
+        self.tool_through(connection, all.as_str()).filter(|_| uri.is_plain())
     }
 
     /// The tool of this id, if the connection lists it.

@@ -65,6 +65,7 @@ pub use self::{
             AccountSource, Auth, AuthKind, AuthorizationServer, Awaited, Endpoints, HeaderFormat,
             OAuthSettings, Owners,
         },
+        not_found,
         provider::{Declared, Misfits, Pinning},
     },
     identity::{
@@ -130,8 +131,8 @@ pub use self::{
         looks::ConnectionTest,
         tools::{
             LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery,
-            ToolQuery, ToolStatus, ToolView, Tools, capability_named, pins::acceptance::Waiting,
-            prompt_named, tool_named,
+            ToolQuery, ToolStatus, ToolView, Tools, capability_named, named,
+            pins::acceptance::Waiting, tool_named,
         },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},

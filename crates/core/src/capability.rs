@@ -1,29 +1,30 @@
-//! Tools and prompts, which callers use: names, definitions as upstream servers give them, and their
+//! Tools, prompts and resources, which callers use: names, definitions as upstream servers give them, and their
 //! schemas.
 
 mod definition;
 pub mod form;
+mod id;
 mod schema;
 
 pub use self::{
     definition::Difference,
+    id::{CapabilityId, CapabilityKind, CapabilityName, NameError, ProviderSlug, RESERVED_SLUGS},
     schema::{
         FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError,
         Violation,
     },
 };
 
-use std::{fmt, str::FromStr, sync::Arc};
+use std::sync::{Arc, LazyLock};
 
-use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
 
 use self::schema::Schema;
 use crate::{
     clock::Timestamp,
     did_you_mean,
     json::{self, JsonValue as _, Node},
+    mcp::uris::Template,
 };
 
 /// Members of an input that are looked at for misspelt names.
@@ -36,188 +37,7 @@ const DECLARING: [&str; 12] = [
     "oneOf", "patternProperties", "propertyNames", "then",
 ];
 
-/// Words that are no short name of a provider: ids of its capabilities would look like those of another kind, like
-/// groups of policies, or like a page beside it.
-pub const RESERVED_SLUGS: [&str; 8] =
-    ["event", "hint", "kind", "prompt", "provider", "resource", "server-card", "skill"];
-
-/// A provider's short name: `[a-z0-9][a-z0-9-]{0,62}`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProviderSlug(Arc<str>);
-
-crate::words! { listed
-    /// Kind of a capability.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, ToSchema)]
-    #[serde(rename_all = "snake_case")]
-    pub enum CapabilityKind {
-        #[default]
-        Tool = "tool",
-        Prompt = "prompt",
-    }
-}
-
-impl CapabilityKind {
-    /// Begin of the ids of this kind, in front of the provider.
-    #[must_use]
-    pub const fn prefix(self) -> &'static str {
-        match self {
-            Self::Tool => "",
-            Self::Prompt => "prompt:",
-        }
-    }
-}
-
-/// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP advises fewer,
-/// but servers have them.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CapabilityName(Arc<str>);
-
-/// The one name that policy, audit and upstream all see: `<provider>:<name>` of a tool, and
-/// `prompt:<provider>:<name>` of a prompt. No provider has the name of a kind.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CapabilityId {
-    text: Arc<str>,
-    kind: CapabilityKind,
-    /// Begin of the provider, and of the name.
-    provider: usize,
-    name: usize,
-}
-
-/// The text is no name of that kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NameError(&'static str);
-
-impl FromStr for ProviderSlug {
-    type Err = NameError;
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-        let fits = (1..=63).contains(&text.len())
-            && text.bytes().all(|byte| letter(byte) || byte == b'-')
-            && !text.starts_with('-');
-        if RESERVED_SLUGS.contains(&text) {
-            Err(NameError(
-                "`event`, `hint`, `kind`, `prompt`, `provider`, `resource`, `server-card` and `skill` are reserved; \
-                 choose another slug",
-            ))
-        } else if fits {
-            Ok(Self(text.into()))
-        } else {
-            Err(NameError("a provider slug is 1 to 63 of a-z, 0-9 and `-`, not beginning with `-`"))
-        }
-    }
-}
-
-impl FromStr for CapabilityName {
-    type Err = NameError;
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
-        let fits = text.len() <= 256
-            && text.split(' ').all(|word| !word.is_empty() && word.bytes().all(letter));
-        if fits {
-            Ok(Self(text.into()))
-        } else {
-            Err(NameError(
-                "a tool name is 1 to 256 of A-Z, a-z, 0-9, `_`, `.`, `-`, `:` and `/`, and single spaces \
-                 between them",
-            ))
-        }
-    }
-}
-
-impl CapabilityId {
-    /// The id of the capability of this kind and `name` at `provider`.
-    #[must_use]
-    pub fn new(kind: CapabilityKind, provider: &ProviderSlug, name: &CapabilityName) -> Self {
-        let text = format!("{}{provider}:{name}", kind.prefix());
-        let name = text.len() - name.as_str().len();
-        let provider = name - 1 - provider.as_str().len();
-        Self { text: text.into(), kind, provider, name }
-    }
-
-    /// The whole id, which no capability of another kind has.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// The id without its kind, as people see it beside the kind.
-    #[must_use]
-    pub fn short(&self) -> &str {
-        self.text.get(self.provider..).unwrap_or_default()
-    }
-
-    /// The kind that it names.
-    #[must_use]
-    pub const fn kind(&self) -> CapabilityKind {
-        self.kind
-    }
-
-    /// The part in front of the name.
-    #[must_use]
-    pub fn provider(&self) -> &str {
-        self.text.get(self.provider..self.name - 1).unwrap_or_default()
-    }
-
-    /// The name at the provider.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        self.text.get(self.name..).unwrap_or_default()
-    }
-
-    /// The id of a capability of one kind from its [short form](Self::short).
-    pub fn of_kind(kind: CapabilityKind, short: &str) -> Result<Self, NameError> {
-        let (provider, name) =
-            short.split_once(':').ok_or(NameError("a tool id is `<provider>:<tool_name>`"))?;
-        Ok(Self::new(kind, &provider.parse()?, &name.parse()?))
-    }
-}
-
-impl FromStr for CapabilityId {
-    type Err = NameError;
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let prompt = CapabilityKind::Prompt;
-        match text.strip_prefix(prompt.prefix()) {
-            Some(short) => Self::of_kind(prompt, short),
-            None => Self::of_kind(CapabilityKind::Tool, text),
-        }
-    }
-}
-
-macro_rules! text {
-    ($($name:ident),+) => { $(
-        impl $name {
-            /// The name itself.
-            #[must_use]
-            pub fn as_str(&self) -> &str {
-                &self.0
-            }
-        }
-        text!(@show $name);
-    )+ };
-    (@show $name:ident) => {
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-    };
-}
-
-text!(ProviderSlug, CapabilityName);
-text!(@show CapabilityId);
-
-/// A tool or prompt as its server defines it. All of it is the upstream's claim.
+/// A tool, prompt, resource or template as its server defines it. All of it is the upstream's claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     pub kind: CapabilityKind,
@@ -229,8 +49,9 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Untrusted hints such as `readOnlyHint`; `null` or an object.
     pub annotations: Value,
-    /// The arguments of a prompt, of which its input schema is made; `null` for a tool.
-    pub arguments: Value,
+    /// What its kind adds: the arguments of a prompt, of which its input schema is made, and of a resource an object of
+    /// its `name`, `mimeType` and `size`; `null` for a tool.
+    pub more: Value,
 }
 
 impl Definition {
@@ -245,7 +66,7 @@ impl Definition {
             input_schema,
             output_schema: None,
             annotations: Value::Null,
-            arguments: Value::Null,
+            more: Value::Null,
         }
     }
 
@@ -269,7 +90,29 @@ impl Definition {
             "type": "object", "properties": properties, "required": required,
             "additionalProperties": { "type": "string" },
         });
-        Self { kind: CapabilityKind::Prompt, arguments, ..Self::new(name, input_schema) }
+        Self { kind: CapabilityKind::Prompt, more: arguments, ..Self::new(name, input_schema) }
+    }
+
+    /// A definition of a resource or a template. The input of a read is the URI.
+    #[must_use]
+    pub fn resource(kind: CapabilityKind, name: CapabilityName, more: Value) -> Self {
+        let input_schema = json!({
+            "type": "object", "properties": { "uri": { "type": "string" } }, "required": ["uri"],
+            "additionalProperties": false,
+        });
+        Self { kind, more, ..Self::new(name, input_schema) }
+    }
+
+    /// The definition of all resources that a provider does not list.
+    #[must_use]
+    pub fn unlisted() -> Self {
+        Self::resource(CapabilityKind::Resource, CapabilityName::unlisted(), Value::Null)
+    }
+
+    /// Media type of a resource, as its server tells it.
+    #[must_use]
+    pub fn mime_type(&self) -> Option<&str> {
+        self.more.get("mimeType")?.as_str()
     }
 
     /// SHA-256 of the canonical definition: the text a model sees and the schemas.
@@ -314,9 +157,16 @@ pub struct Capability {
     /// When this version was first seen.
     pub updated_at: Timestamp,
     shown: Option<Box<Definition>>,
-    input: Schema,
+    template: Option<Template>,
+    input: Arc<Schema>,
     output: Option<Result<Schema, SchemaError>>,
 }
+
+/// The schema of the input of every read, compiled once.
+static READ: LazyLock<Option<Arc<Schema>>> = LazyLock::new(|| {
+    let schema = Definition::unlisted().input_schema;
+    Schema::compile(&schema).ok().map(Arc::new)
+});
 
 impl Capability {
     /// Compiles the definition (JSON Schema 2020-12 unless it declares draft-07; no remote `$ref`).
@@ -327,12 +177,19 @@ impl Capability {
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
         let mut shown = definition.plain();
-        let input = Schema::compile(&shown.input_schema)?;
+        let of_resource = definition.kind.governed() == CapabilityKind::Resource;
+        let input = match READ.as_ref().filter(|_| of_resource) {
+            Some(read) => Arc::clone(read),
+            None => Arc::new(Schema::compile(&shown.input_schema)?),
+        };
         let output = shown.output_schema.as_ref().map(Schema::compile_any);
         if let Some(Err(_)) = output {
             shown.output_schema = None;
         }
+        let template = (definition.kind == CapabilityKind::Template)
+            .then(|| Template::parse(definition.name.as_str()).ok());
         Ok(Self {
+            template: template.flatten(),
             id: CapabilityId::new(definition.kind, provider, &definition.name),
             version: definition.version(),
             shown: (shown != definition).then(|| Box::new(shown)),
@@ -341,6 +198,18 @@ impl Capability {
             input,
             output,
         })
+    }
+
+    /// The template of URIs, if it is one.
+    #[must_use]
+    pub const fn template(&self) -> Option<&Template> {
+        self.template.as_ref()
+    }
+
+    /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs.
+    #[must_use]
+    pub fn slot_version(&self) -> &str {
+        if self.id.kind().governed() == CapabilityKind::Resource { "" } else { &self.version }
     }
 
     /// The definition as clients and validators read it: with schemas in plain words, without an output

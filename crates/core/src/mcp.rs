@@ -17,6 +17,7 @@ pub mod refused;
 mod request;
 pub mod search;
 pub mod tasks;
+pub mod uris;
 mod version;
 
 pub use self::{

@@ -1,7 +1,7 @@
 //! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
 //!
-//! Nothing is kept between requests: each says who asks, and in which version. A use of a tool or
-//! prompt is the same use case as over REST; only its answer is written in other words, by [`reply`].
+//! Nothing is kept between requests: each says who asks, and in which version. A use of a tool,
+//! prompt or resource is the same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
 mod list;
@@ -191,14 +191,8 @@ async fn message_answered(
         Ok(Message::Request(asking)) => *asking,
     };
     exchange.set_message(McpMessage::new(&asking));
-    let used = match asking.method {
-        Some(Method::CallTool) => Some(CapabilityKind::Tool),
-        Some(Method::GetPrompt) if offers_prompts(gateway, &ctx, &face) => {
-            Some(CapabilityKind::Prompt)
-        }
-        Some(_) | None => None,
-    };
-    if let Some(kind) = used {
+    let used = asking.method.and_then(Method::used);
+    if let Some(kind) = used.filter(|kind| offers(gateway, &ctx, &face, *kind)) {
         let arrived = call::MessageRequest { headers, bytes };
         return call::call(gateway, ctx, &face, kind, asking, exchange, arrived).await;
     }
@@ -257,27 +251,28 @@ async fn answer_method(
     asking: &Asking,
 ) -> Result<Outcome, Outcome> {
     let modern = asking.era == Era::Modern;
+    let listed = asking.method.and_then(Method::listed);
+    if let Some(kind) = listed.filter(|kind| offers(gateway, ctx, face, *kind)) {
+        let listing = Listing { gateway, ctx, face, asking, kind };
+        return Ok(Outcome::message(Reply::List(listing.page().await?)));
+    }
     let result = match asking.method {
-        Some(Method::ListTools) => {
-            let kind = CapabilityKind::Tool;
-            let listing = Listing { gateway, ctx, face, asking, kind };
-            return Ok(Outcome::message(Reply::List(listing.page().await?)));
-        }
-        Some(Method::ListPrompts) if offers_prompts(gateway, ctx, face) => {
-            let kind = CapabilityKind::Prompt;
-            let listing = Listing { gateway, ctx, face, asking, kind };
-            return Ok(Outcome::message(Reply::List(listing.page().await?)));
-        }
         Some(Method::Ping) if !modern => json!({}),
-        Some(Method::Discover) if modern => discovered(gateway, offers_prompts(gateway, ctx, face)),
+        Some(Method::Discover) if modern => {
+            discovered(gateway, &capabilities(Era::Modern, gateway, ctx, face))
+        }
         Some(Method::Initialize) if !modern => {
-            initialized(gateway, asking, offers_prompts(gateway, ctx, face))?
+            initialized(gateway, asking, &capabilities(asking.era, gateway, ctx, face))?
         }
         Some(
             Method::Discover
             | Method::Initialize
             | Method::Ping
+            | Method::ListTools
             | Method::CallTool
+            | Method::ListResources
+            | Method::ListTemplates
+            | Method::ReadResource
             | Method::ListPrompts
             | Method::GetPrompt
             | Method::Listen
@@ -299,28 +294,29 @@ fn server_info() -> Value {
 
 /// Changes are announced where there is a stream to announce them on. Tasks need what only the stateless
 /// era says with each request.
-fn capabilities(era: Era, prompts: bool) -> Value {
+fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
     let announced = json!({"listChanged": era == Era::Modern});
     let extensions = json!({(tasks::EXTENSION): {}, (tasks::APPROVAL_EXTENSION): {}});
     let all = [
         Some(("tools", announced.clone())),
-        prompts.then_some(("prompts", announced)),
+        offers(gateway, ctx, face, CapabilityKind::Prompt).then(|| ("prompts", announced.clone())),
+        offers(gateway, ctx, face, CapabilityKind::Resource).then_some(("resources", announced)),
         (era == Era::Modern).then_some(("extensions", extensions)),
     ];
     all.into_iter().flatten().map(|(name, told)| (name.to_owned(), told)).collect()
 }
 
-/// Returns true if a provider that the caller reaches here has prompts that it may show.
-fn offers_prompts(gateway: &Gateway, ctx: &Ctx, face: &Face) -> bool {
-    gateway.app.tools.exposes(ctx, face.provider(), CapabilityKind::Prompt)
+/// Returns true for tools, and for what a provider that the caller reaches here exposes beside them.
+fn offers(gateway: &Gateway, ctx: &Ctx, face: &Face, kind: CapabilityKind) -> bool {
+    kind == CapabilityKind::Tool || gateway.app.tools.exposes(ctx, face.provider(), kind)
 }
 
-fn discovered(gateway: &Gateway, prompts: bool) -> Value {
+fn discovered(gateway: &Gateway, capabilities: &Value) -> Value {
     with_instructions(
         gateway,
         json!({
             "supportedVersions": OFFERED,
-            "capabilities": capabilities(Era::Modern, prompts),
+            "capabilities": capabilities,
             "ttlMs": DISCOVERY_TTL_MS,
             "cacheScope": "private",
         }),
@@ -328,7 +324,11 @@ fn discovered(gateway: &Gateway, prompts: bool) -> Value {
 }
 
 /// No session is opened, so that any node may answer the next request.
-fn initialized(gateway: &Gateway, asking: &Asking, prompts: bool) -> Result<Value, ProtocolError> {
+fn initialized(
+    gateway: &Gateway,
+    asking: &Asking,
+    capabilities: &Value,
+) -> Result<Value, ProtocolError> {
     let Some(wanted) = asking.params.root().get("protocolVersion").and_then(Node::text) else {
         return Err(ProtocolError::bad_params("`protocolVersion` has to be a text."));
     };
@@ -336,7 +336,7 @@ fn initialized(gateway: &Gateway, asking: &Asking, prompts: bool) -> Result<Valu
         gateway,
         json!({
             "protocolVersion": Era::agreed(wanted),
-            "capabilities": capabilities(asking.era, prompts),
+            "capabilities": capabilities,
             "serverInfo": server_info(),
         }),
     ))

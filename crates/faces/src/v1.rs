@@ -20,6 +20,7 @@ pub(super) mod principal_keys;
 pub(super) mod principals;
 pub(super) mod prompts;
 pub(super) mod providers;
+pub(super) mod resources;
 pub(super) mod sessions;
 pub(super) mod simulate;
 pub(super) mod tokens;
@@ -31,8 +32,11 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::request::Parts,
 };
-use portcullis_app::{prompt_named, tool_named};
-use portcullis_core::{capability::CapabilityId, refusal::Refusal};
+use portcullis_app::{named, tool_named};
+use portcullis_core::{
+    capability::{CapabilityId, CapabilityKind},
+    refusal::Refusal,
+};
 
 use crate::{
     exchange::{Outcome, Segment, segment},
@@ -59,7 +63,10 @@ impl FromRequestParts<Arc<Gateway>> for PromptPath {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Outcome> {
-        Ok(Self(prompt_named(&segment(Path::from_request_parts(parts, gateway).await))))
+        Ok(Self(named(
+            CapabilityKind::Prompt,
+            &segment(Path::from_request_parts(parts, gateway).await),
+        )))
     }
 }
 

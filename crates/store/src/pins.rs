@@ -144,7 +144,7 @@ impl Store {
         provider: &str,
     ) -> Result<Pinned, StoreError> {
         let mut pinned = Pinned::default();
-        for kind in CapabilityKind::ALL {
+        for kind in CapabilityKind::GOVERNED {
             self.add_pins(org, &format!("{}{provider}", kind.prefix()), &mut pinned).await?;
         }
         Ok(pinned)

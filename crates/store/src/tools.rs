@@ -37,7 +37,7 @@ impl Store {
         let mut seen = Vec::with_capacity(versions.len());
         let scope = org.map_or_else(String::new, |org| org.to_string());
         // What follows a colon in ASCII ends the range.
-        let ranges = CapabilityKind::ALL.map(|kind| {
+        let ranges = CapabilityKind::GOVERNED.map(|kind| {
             let start = format!("{}{}", kind.prefix(), tool.provider());
             (format!("{start}:"), format!("{start};"))
         });

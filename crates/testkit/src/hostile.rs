@@ -2,6 +2,8 @@
 //! answers, fails, floods, hangs or hangs up. It speaks the present era of MCP and closes every
 //! connection after one answer.
 
+mod listed;
+
 use std::{
     collections::BTreeMap,
     io,
@@ -19,6 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::DropGuard;
 
+use self::listed::{define, define_prompt, define_resources};
 use crate::serving::{listen, until_dropped};
 
 /// The longest a test waits for a call to arrive.
@@ -78,6 +81,8 @@ pub struct HostileTool {
     script: Script,
     /// Arguments of what is a prompt.
     prompt: Option<Value>,
+    /// More members of what is a resource, or a template of resources.
+    resource: Option<Value>,
 }
 
 impl HostileTool {
@@ -85,7 +90,7 @@ impl HostileTool {
     pub fn new(name: &str, script: Script) -> Self {
         let name = name.to_owned();
         let schema = json!({"type": "object"});
-        Self { name, description: None, schema, output: None, script, prompt: None }
+        Self { name, description: None, schema, output: None, script, prompt: None, resource: None }
     }
 
     /// The same tool with a description.
@@ -109,6 +114,13 @@ impl HostileTool {
         self
     }
 
+    /// A resource of this URI, or a template, with these members instead of a tool.
+    #[must_use]
+    pub fn reading(mut self, members: Value) -> Self {
+        self.resource = Some(members);
+        self
+    }
+
     /// The same tool with an output schema.
     #[must_use]
     pub fn giving(mut self, schema: Value) -> Self {
@@ -117,7 +129,7 @@ impl HostileTool {
     }
 }
 
-/// A `tools/call` or `prompts/get` as the server saw it.
+/// A `tools/call`, `prompts/get` or `resources/read` as the server saw it.
 #[derive(Debug, Clone)]
 pub struct HostileCall {
     pub tool: String,
@@ -234,12 +246,12 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"prompts": {}, "tools": {}},
+                "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
         "tools/list" => {
-            let tools = shared.tools.iter().filter(|it| it.prompt.is_none()).map(define);
+            let tools = shared.tools.iter().filter(|it| it.is_tool()).map(define);
             let tools: Vec<Value> = tools.collect();
             let result = json!({"resultType": "complete", "tools": tools});
             send(&mut stream, 200, &success(&id, &result.to_string())).await
@@ -249,11 +261,33 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             let result = json!({"resultType": "complete", "prompts": prompts});
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
+        "resources/list" => {
+            let listed = define_resources(&shared.tools, "uri");
+            let result = json!({"resultType": "complete", "resources": listed});
+            send(&mut stream, 200, &success(&id, &result.to_string())).await
+        }
+        "resources/templates/list" => {
+            let listed = define_resources(&shared.tools, "uriTemplate");
+            let result = json!({"resultType": "complete", "resourceTemplates": listed});
+            send(&mut stream, 200, &success(&id, &result.to_string())).await
+        }
+        "resources/read" => {
+            let tool = at(&message, "/params/uri").as_str().unwrap_or_default().to_owned();
+            let exact = shared.tools.iter().find(|it| it.name == tool && it.reads(&tool));
+            let known = exact.or_else(|| shared.tools.iter().find(|it| it.reads(&tool)));
+            let script = known.map_or(Script::Rpc(-32602), |known| known.script.clone());
+            let call = HostileCall { tool, headers, body, message };
+            shared.saw(call.clone());
+            play(&mut stream, &script, &call, shared).await
+        }
         method @ ("tools/call" | "prompts/get") => {
             let is_prompt = method == "prompts/get";
             let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
-            let same =
-                |known: &&HostileTool| known.name == tool && known.prompt.is_some() == is_prompt;
+            let same = |known: &&HostileTool| {
+                known.name == tool
+                    && known.prompt.is_some() == is_prompt
+                    && known.resource.is_none()
+            };
             let script = shared.tools.iter().find(same);
             let script = script.map_or(Script::Rpc(-32602), |known| known.script.clone());
             let call = HostileCall { tool, headers, body, message };
@@ -275,21 +309,6 @@ impl Shared {
     }
 }
 
-fn define(tool: &HostileTool) -> Value {
-    let mut defined = json!({
-        "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
-    });
-    if let (Some(output), Some(members)) = (&tool.output, defined.as_object_mut()) {
-        members.insert("outputSchema".to_owned(), output.clone());
-    }
-    defined
-}
-
-fn define_prompt(tool: &HostileTool) -> Option<Value> {
-    let arguments = tool.prompt.as_ref()?;
-    Some(json!({"name": tool.name, "description": tool.description, "arguments": arguments}))
-}
-
 /// The result of [`Script::Asks`].
 fn ask_questions(call: &HostileCall, questions: &str) -> String {
     let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
@@ -306,6 +325,12 @@ fn ask_questions(call: &HostileCall, questions: &str) -> String {
 fn echo(call: &HostileCall) -> String {
     let arguments = call.arguments();
     let block = json!({"type": "text", "text": arguments});
+    if at(&call.message, "/method") == "resources/read" {
+        let uri = at(&call.message, "/params/uri");
+        let content =
+            json!({"uri": uri, "mimeType": "text/plain", "text": call.headers.get("mcp-name")});
+        return json!({"contents": [content]}).to_string();
+    }
     if at(&call.message, "/method") == "prompts/get" {
         return json!({"messages": [{"role": "user", "content": block}]}).to_string();
     }

@@ -1,4 +1,4 @@
-//! Answers of tools, and prompts.
+//! Answers of tools, prompts and reads of resources.
 
 use portcullis_core::{
     call::CallResult,
@@ -44,8 +44,12 @@ impl CallAnswer {
             Some(Some("task")) => return Err(interaction),
             Some(_) => return Err(garbage),
         }
-        if kind == CapabilityKind::Prompt {
-            return prompt_of(reply).ok_or(garbage).map(Self::Result);
+        match kind {
+            CapabilityKind::Tool => {}
+            CapabilityKind::Prompt => return prompt_of(reply).ok_or(garbage).map(Self::Result),
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                return contents_of(reply).map(Self::Result);
+            }
         }
         let structured = reply.result.member("structuredContent");
         let content = match root.get("content") {
@@ -101,6 +105,34 @@ fn prompt_of(reply: &Reply) -> Option<CallResult> {
     let more = members.into_iter().filter_map(|(name, member)| Some((name.to_owned(), member?)));
     let (kind, is_mended) = (CapabilityKind::Prompt, reply.is_mended);
     Some(CallResult { kind, is_mended, more: more.collect(), ..CallResult::default() })
+}
+
+/// The contents of a resource, each with its URI and a text or bytes in base64. No contents are no resource.
+fn contents_of(reply: &Reply) -> Result<CallResult, CallError> {
+    let garbage = CallError::protocol(Executed::Unknown);
+    let root = reply.result.root();
+    let contents = root.get("contents").ok_or(garbage)?;
+    let is_text = |node: Node<'_>| node.text().is_some();
+    let is_content = |part: Node<'_>| {
+        let held = ["text", "blob"].iter().filter_map(|name| part.get(name));
+        let held: Vec<_> = held.filter(|it| !matches!(it.kind(), Kind::Null)).collect();
+        part.get("uri").is_some_and(is_text) && held.len() == 1 && held.into_iter().all(is_text)
+    };
+    if !contents.items().ok_or(garbage)?.all(is_content) {
+        return Err(garbage);
+    }
+    if contents.items().ok_or(garbage)?.next().is_none() {
+        return Err(CallError::not_found());
+    }
+    let ttl = root.get("ttlMs").filter(|ttl| ttl.to_value().is_u64());
+    let members = [
+        ("contents", without_reserved(&reply.result, contents)),
+        ("ttlMs", ttl.map(|ttl| reply.result.part(ttl))),
+        (meta::META, meta_of(&reply.result)),
+    ];
+    let more = members.into_iter().filter_map(|(name, member)| Some((name.to_owned(), member?)));
+    let (kind, is_mended) = (CapabilityKind::Resource, reply.is_mended);
+    Ok(CallResult { kind, is_mended, more: more.collect(), ..CallResult::default() })
 }
 
 /// The `_meta` of a result, if it has one, without what only the gateway may say.

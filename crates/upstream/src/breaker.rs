@@ -253,6 +253,7 @@ fn what(kind: CallErrorKind) -> EndMeaning {
             | UpstreamReason::SessionLost
             | UpstreamReason::IssuerMismatch,
         )
+        | CallErrorKind::NotFound
         | CallErrorKind::Unanswerable(_)
         | CallErrorKind::AuthRequired
         | CallErrorKind::Forbidden => EndMeaning::Works,

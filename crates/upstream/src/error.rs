@@ -12,6 +12,8 @@ use portcullis_core::{
 pub enum CallErrorKind {
     /// The upstream or the way to it broke.
     Upstream(UpstreamReason),
+    /// The upstream has no such resource.
+    NotFound,
     /// The upstream wants a client that can answer more than the caller declared.
     Unanswerable(ClientCapabilities),
     /// There was no complete answer in time.
@@ -36,6 +38,7 @@ impl CallErrorKind {
         match self {
             Self::Upstream(reason) => reason.as_str(),
             Self::Unanswerable(_) => UpstreamReason::InteractionRequired.as_str(),
+            Self::NotFound => "not_found",
             Self::Timeout { .. } => "timeout",
             Self::AuthRequired => "auth_required",
             Self::Forbidden => "forbidden",
@@ -45,7 +48,7 @@ impl CallErrorKind {
     }
 }
 
-/// Every word of [`CallErrorKind::as_str`].
+/// Every word of [`CallErrorKind::as_str`] but that of a resource that is not there, which is no failure.
 pub const FAILURES: [&str; 16] = [
     "auth_required", "cancelled", "circuit_open", "connect_failed", "connection_reset",
     "forbidden", "http_5xx", "interaction_required", "issuer_mismatch", "jsonrpc_error",
@@ -104,6 +107,11 @@ impl CallError {
         Self::upstream(UpstreamReason::JsonrpcError, Executed::No)
     }
 
+    /// The upstream has no such resource.
+    pub(crate) const fn not_found() -> Self {
+        Self { kind: CallErrorKind::NotFound, executed: Executed::No }
+    }
+
     /// Returns true for an error in the words of JSON-RPC.
     pub(crate) fn is_refusal(&self) -> bool {
         self.kind == CallErrorKind::Upstream(UpstreamReason::JsonrpcError)
@@ -141,6 +149,7 @@ impl fmt::Display for CallErrorKind {
         match self {
             Self::Upstream(reason) => write!(f, "{} ({})", reason.sentence(), reason.as_str()),
             Self::Unanswerable(_) => f.write_str(UpstreamReason::InteractionRequired.sentence()),
+            Self::NotFound => f.write_str("the upstream has no such resource"),
             Self::Timeout { after } => {
                 write!(f, "the upstream did not answer within {} ms", after.as_millis())
             }

@@ -262,6 +262,11 @@ impl Http {
                 let of_tool = request.method == Method::CallTool;
                 self.mirror(name, request.arguments.filter(|_| of_tool), &mut headers);
             }
+            if let Some(Ok(uri)) =
+                request.uri.map(|uri| HeaderValue::from_str(&header::encode(uri)))
+            {
+                headers.insert(MCP_NAME, uri);
+            }
         }
         trace(request, &mut headers);
         let _waits = session.forms.as_ref().zip(request.forms).map(|(all, call)| all.add(id, call));

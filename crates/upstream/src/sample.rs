@@ -4,6 +4,7 @@
 //! stops what is cancelled. Its data is invented.
 
 mod prompts;
+mod resources;
 mod tools;
 
 use std::{
@@ -19,7 +20,8 @@ use portcullis_core::{
     mcp::{
         LEGACY, MODERN,
         code::{
-            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, UNSUPPORTED_VERSION,
+            INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR, RESOURCE_NOT_FOUND,
+            UNSUPPORTED_VERSION,
         },
         meta,
     },
@@ -39,7 +41,7 @@ const MAX_RUNNING: usize = 256;
 /// The time for answers that are under way when the input ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Serves the sample tools and prompts until `input` ends. Fails only when `output` cannot be written.
+/// Serves the sample tools, prompts and resources until `input` ends. Fails only when `output` cannot be written.
 pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -150,6 +152,17 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
                 Ok(prompt) => success(&id, prompt, modern),
                 Err(message) => failure(&id, INVALID_PARAMS, message),
             }),
+            "resources/list" => Some(success(&id, json!({"resources": resources::list()}), modern)),
+            "resources/templates/list" => {
+                let templates = json!({"resourceTemplates": resources::templates()});
+                Some(success(&id, templates, modern))
+            }
+            "resources/read" => {
+                let code = if modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
+                let found = resources::read(&params);
+                let read = found.map(|contents| success(&id, contents, modern));
+                Some(read.unwrap_or_else(|| failure(&id, code, "there is no such resource")))
+            }
             _ => Some(failure(&id, METHOD_NOT_FOUND, "there is no such method")),
         }
     }
@@ -213,7 +226,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
     let agreed = LEGACY.into_iter().find(|known| asked == Some(*known)).unwrap_or(LEGACY[0]);
     json!({
         "protocolVersion": agreed,
-        "capabilities": {"prompts": {}, "tools": {}},
+        "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
@@ -222,7 +235,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
 fn discover() -> Value {
     json!({
         "supportedVersions": [MODERN, LEGACY[0], LEGACY[1]],
-        "capabilities": {"prompts": {}, "tools": {}},
+        "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
         "instructions": INSTRUCTIONS,
     })
 }

@@ -7,6 +7,7 @@ use portcullis_core::{
     call::{Cleared, Use},
     capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
+    json::JsonValue,
     mcp::Method,
     oauth::Challenge,
     refusal::Executed,
@@ -31,6 +32,8 @@ use crate::{
     tools::{Collector, DefinitionList, Headers},
 };
 
+/// Longest time for a list of another kind than tools.
+const BESIDE_TOOLS: Duration = Duration::from_secs(5);
 /// Longest time that a call waits for its slot.
 const PATIENCE: Duration = Duration::from_millis(40);
 
@@ -186,13 +189,18 @@ impl Server {
         let mut all = DefinitionList::default();
         let mut peer = None;
         for kind in &self.0.kinds {
+            // What is listed beside tools may not keep them waiting.
+            let deadline = match kind {
+                CapabilityKind::Tool => deadline,
+                _ => deadline.min(Instant::now() + BESIDE_TOOLS),
+            };
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {
                     peer = its.or(peer);
                     all.add(listed);
                 }
                 // A server that fails here keeps its tools, and has none of the other kind.
-                Err(error) if peer.is_some() && error.is_refusal() => all.add_unlisted(*kind),
+                Err(error) if peer.is_some() && !error.is_new_peer() => all.add_unlisted(*kind),
                 Err(error) => return Err(error),
             }
         }
@@ -239,7 +247,7 @@ impl Server {
         Ok((list, peer))
     }
 
-    /// Calls a tool or gets a prompt, once, and waits for the answer. On failure the error says whether the tool
+    /// Calls a tool, gets a prompt or reads a resource, once, and waits for the answer. On failure the error says whether the tool
     /// may have run. It is never sent twice. Refuses at once calls beyond those that may be in flight
     /// and wait, and what kept failing; both are reckoned for each org.
     pub async fn call(
@@ -252,9 +260,12 @@ impl Server {
         let Capability { id, definition, .. } = &**call.tool();
         let admission = self.0.breaker.admit(org, id, Instant::now())?;
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
+        let method = Method::use_of(id.kind());
+        let reads = method == Method::ReadResource;
         let request = Outgoing {
-            name: Some(&definition.name),
-            arguments: Some(call.input()),
+            name: (!reads).then_some(&definition.name),
+            arguments: (!reads).then(|| call.input()),
+            uri: call.input().get("uri").and_then(JsonValue::text).filter(|_| reads),
             capabilities: call.round().capabilities,
             responses: call.responses(),
             state: call.round().state.as_deref(),
@@ -264,7 +275,7 @@ impl Server {
             forms: trace.forms,
             said: trace.said,
             peer: trace.peer,
-            ..Outgoing::bare(Method::use_of(id.kind()))
+            ..Outgoing::bare(method)
         };
         if trace.live.is_some_and(Live::is_given_up) {
             return admission.ended(Err(CallError::cancelled(Executed::No)));

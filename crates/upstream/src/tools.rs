@@ -1,4 +1,4 @@
-//! The tools and prompts a server lists, bounded and made harmless to look at.
+//! The tools, prompts and resources a server lists, bounded and made harmless to look at.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,7 +11,7 @@ use portcullis_core::{
     capability::{CapabilityKind, CapabilityName, Definition},
     refusal::Executed,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     error::CallError,
@@ -50,6 +50,8 @@ pub struct Skipped {
 pub enum SkipReason {
     /// Its name is outside the grammar of names.
     Name,
+    /// Its URI, or the template of its URIs, cannot be used.
+    Uri(&'static str),
     /// Another one of that name came before it.
     Duplicate,
     /// Not an object, or a tool without an object for an input schema, or a prompt whose arguments are no list of
@@ -73,6 +75,7 @@ impl fmt::Display for SkipReason {
                 "the name is empty or longer than 256 bytes, or has characters other than A-Z, a-z, 0-9, `_`, `.`, \
                  `-`, `:`, `/` and single spaces"
             },
+            Self::Uri(why) => why,
             Self::Duplicate => "another one of this name came before it",
             Self::Malformed => "it has no object for an input schema, or no list of different arguments",
             Self::Unreadable => {
@@ -130,6 +133,8 @@ pub(crate) struct Collector {
     params: ParamHeaders,
     names: HashSet<CapabilityName>,
     cursors: HashSet<String>,
+    /// The server answered the request for the list.
+    is_offered: bool,
     seen: usize,
     bytes: usize,
 }
@@ -143,6 +148,7 @@ impl Collector {
             params: ParamHeaders::new(),
             names: HashSet::new(),
             cursors: HashSet::new(),
+            is_offered: false,
             seen: 0,
             bytes: 0,
         }
@@ -155,8 +161,11 @@ impl Collector {
         let member = match self.kind {
             CapabilityKind::Tool => "tools",
             CapabilityKind::Prompt => "prompts",
+            CapabilityKind::Resource => "resources",
+            CapabilityKind::Template => "resourceTemplates",
         };
         let Some(Value::Array(tools)) = page.remove(member) else { return Err(garbage) };
+        self.is_offered = true;
         let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
         self.list.fresh_for = match (self.list.fresh_for, ttl) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -188,12 +197,20 @@ impl Collector {
         }
     }
 
-    pub(crate) fn finish(self) -> (DefinitionList, ParamHeaders) {
+    pub(crate) fn finish(mut self) -> (DefinitionList, ParamHeaders) {
+        if self.kind == CapabilityKind::Resource && self.is_offered {
+            self.list.definitions.push(Definition::unlisted());
+        }
         (self.list, self.params)
     }
 
     fn add(&mut self, tool: Value) {
-        let name = tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let member = match self.kind {
+            CapabilityKind::Tool | CapabilityKind::Prompt => "name",
+            CapabilityKind::Resource => "uri",
+            CapabilityKind::Template => "uriTemplate",
+        };
+        let name = tool.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
         if let Err(why) = self.try_add(&name, tool) {
             self.skip(&name, why);
         }
@@ -218,7 +235,16 @@ impl Collector {
     }
 
     fn try_add(&mut self, name: &str, tool: Value) -> Result<(), SkipReason> {
-        let name: CapabilityName = name.parse().map_err(|_| SkipReason::Name)?;
+        let name = CapabilityName::of_kind(self.kind, name);
+        let name = name.map_err(|error| match self.kind {
+            CapabilityKind::Tool | CapabilityKind::Prompt => SkipReason::Name,
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                SkipReason::Uri(error.sentence())
+            }
+        })?;
+        if name.as_str() == Definition::unlisted().name.as_str() {
+            return Err(SkipReason::Name);
+        }
         let Value::Object(mut members) = tool else { return Err(SkipReason::Malformed) };
         if self.names.contains(&name) {
             return Err(SkipReason::Duplicate);
@@ -226,6 +252,9 @@ impl Collector {
         let definition = match self.kind {
             CapabilityKind::Tool => self.tool(&name, &mut members)?,
             CapabilityKind::Prompt => prompt(&name, &mut members)?,
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                resource(self.kind, &name, &members)
+            }
         };
         self.names.insert(name);
         self.list.definitions.push(Definition {
@@ -294,6 +323,41 @@ fn prompt(
     Ok(Definition::prompt(name.clone(), Value::Array(arguments)))
 }
 
+/// Of the members of a resource or template those stay that MCP gives a meaning, without icons.
+fn resource(
+    kind: CapabilityKind,
+    name: &CapabilityName,
+    members: &Map<String, Value>,
+) -> Definition {
+    let text = |member| Some((member, Value::from(short(members.get(member), MAX_TITLE_CHARS)?)));
+    // Clients refuse a whole list in which an entry has none.
+    let unnamed = || ("name", Value::from(text::clamp(name.as_str(), MAX_TITLE_CHARS)));
+    let size = members.get("size").filter(|size| size.is_u64()).cloned();
+    let size = size.filter(|_| kind == CapabilityKind::Resource).map(|size| ("size", size));
+    let named = text("name").or_else(|| Some(unnamed()));
+    let kept = [named, text("mimeType"), size].into_iter().flatten();
+    let more = kept.map(|(name, value)| (name.to_owned(), value)).collect();
+    let annotations = members.get("annotations").and_then(annotations).unwrap_or(Value::Null);
+    let resource = Definition::resource(kind, name.clone(), Value::Object(more));
+    Definition { annotations, ..resource }
+}
+
+/// The annotations of a resource that MCP has, of the types that it gives them; `None` if there are none.
+fn annotations(given: &Value) -> Option<Value> {
+    let roles = |it: &Value| it == "user" || it == "assistant";
+    let audience = given.get("audience").and_then(Value::as_array);
+    let audience = audience.filter(|all| all.iter().all(roles)).map(|all| json!(all));
+    let priority = given
+        .get("priority")
+        .filter(|it| it.as_f64().is_some_and(|priority| (0.0..=1.0).contains(&priority)));
+    let modified = short(given.get("lastModified"), MAX_TITLE_CHARS).map(Value::from);
+    let kept =
+        [("audience", audience), ("priority", priority.cloned()), ("lastModified", modified)];
+    let kept = kept.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let kept: Map<String, Value> = kept.collect();
+    (!kept.is_empty()).then_some(Value::Object(kept))
+}
+
 fn short(text: Option<&Value>, max_chars: usize) -> Option<String> {
     let text = text.and_then(Value::as_str)?;
     Some(text::clamp(text, max_chars))
@@ -314,10 +378,8 @@ fn weight(value: &Value) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use portcullis_core::json::Document;
-    use serde_json::json;
-
     use super::*;
+    use portcullis_core::json::Document;
 
     fn page(value: &Value) -> Reply {
         Reply { result: Document::of(value), unreadable: Vec::new(), is_mended: false, peer: 0 }

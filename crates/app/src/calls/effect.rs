@@ -6,10 +6,12 @@ use portcullis_core::{
     audit::Governance,
     call::{Answer, CallResult},
     hidden::spelled,
-    json::Document,
+    json::{Document, JsonValue},
     refusal::{Executed, Refusal, UpstreamReason},
 };
-use portcullis_upstream::{CallAnswer, CallError, ServerWords, Trace, text::one_line};
+use portcullis_upstream::{
+    CallAnswer, CallError, CallErrorKind, ServerWords, Trace, text::one_line,
+};
 use serde_json::{Value, json};
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
@@ -129,7 +131,13 @@ impl Calls {
         said: &ServerWords,
     ) -> CallOutcome {
         let connection = &dispatch.visible.connection;
-        let mut refusal = connection.refusal(error);
+        let mut refusal = if error.kind == CallErrorKind::NotFound {
+            let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
+            let id = format!("{}:{}", connection.slug(), uri.unwrap_or_default());
+            Refusal::not_found("resource", &id)
+        } else {
+            connection.refusal(error)
+        };
         if let (Refusal::UpstreamError { said: told, .. }, Some(text)) = (&mut refusal, said.text())
         {
             let text = connection.server().without_credentials(text);

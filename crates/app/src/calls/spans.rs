@@ -9,11 +9,12 @@ use portcullis_upstream::{CallAnswer, CallError};
 
 use crate::{request::Ctx, telemetry::traces::recording::Attribute};
 
-/// The attribute that names what is used.
-const fn name_of(kind: CapabilityKind) -> &'static str {
+/// The attribute that names what is used; URIs of resources are in none.
+const fn name_of(kind: CapabilityKind) -> Option<&'static str> {
     match kind {
-        CapabilityKind::Tool => "gen_ai.tool.name",
-        CapabilityKind::Prompt => "gen_ai.prompt.name",
+        CapabilityKind::Tool => Some("gen_ai.tool.name"),
+        CapabilityKind::Prompt => Some("gen_ai.prompt.name"),
+        CapabilityKind::Resource | CapabilityKind::Template => None,
     }
 }
 
@@ -21,10 +22,9 @@ impl Ctx {
     /// Traces the tool of the call, which is a known one and not text of the caller.
     pub(crate) fn trace_tool(&self, tool: &Capability) {
         if let Some(recording) = self.origin.stages.traced() {
-            recording.tell([
-                Attribute::text(name_of(tool.id.kind()), tool.id.short()),
-                Attribute::text("portcullis.tool.version", tool.version.as_str()),
-            ]);
+            let name = name_of(tool.id.kind());
+            recording.tell(name.map(|name| Attribute::text(name, tool.id.short())));
+            recording.tell([Attribute::text("portcullis.tool.version", tool.version.as_str())]);
             if tool.id.kind() == CapabilityKind::Tool {
                 recording.tell([Attribute::text("gen_ai.operation.name", "execute_tool")]);
             }
@@ -36,16 +36,18 @@ impl Ctx {
         if let Some(recording) = self.origin.stages.traced() {
             let name = tool.definition.name.as_str();
             let method = Method::use_of(tool.id.kind()).as_str();
+            let named = name_of(tool.id.kind());
             let mut attributes = vec![
                 Attribute::text("mcp.method.name", method),
-                Attribute::text(name_of(tool.id.kind()), name),
                 Attribute::text("network.transport", network),
                 Attribute::text("portcullis.provider", tool.id.provider()),
             ];
             if tool.id.kind() == CapabilityKind::Tool {
                 attributes.push(Attribute::text("gen_ai.operation.name", "execute_tool"));
             }
-            recording.calls(format!("{method} {name}"), attributes);
+            attributes.extend(named.map(|named| Attribute::text(named, name)));
+            let span = named.map_or_else(|| method.to_owned(), |_| format!("{method} {name}"));
+            recording.calls(span, attributes);
         }
     }
 

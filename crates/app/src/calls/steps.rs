@@ -5,7 +5,7 @@ use portcullis_core::{
     audit::Target,
     call::{Cleared, Denial, Use},
     capability::{CapabilityId, CapabilityKind},
-    json::Document,
+    json::{Document, JsonValue},
     policy::PolicySet,
     principal::Scope,
     refusal::Refusal,
@@ -61,7 +61,8 @@ impl Calls {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         event.commit_input(self, input.root());
-        let visible = self.catalogue.visible(&ctx.session.connections, &invocation.tool?)?;
+        let asked = invocation.tool?;
+        let visible = self.catalogue.visible(&ctx.session.connections, &asked)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
         // Neither an answer nor its time nor limits tell a prompt that is denied in any case from one that there is
@@ -69,7 +70,13 @@ impl Calls {
         if visible.tool.id.kind() != CapabilityKind::Tool
             && self.tools.is_hidden(ctx, &visible.tool)
         {
-            return Err(unknown(&visible.tool.id));
+            return Err(unknown(&asked));
+        }
+        if asked.kind() == CapabilityKind::Resource {
+            let uri = input.root().get("uri").and_then(JsonValue::text);
+            if uri != Some(asked.name()) {
+                return Err(Refusal::bad_request("`uri` has to be that of the resource."));
+            }
         }
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {
@@ -88,8 +95,13 @@ impl Calls {
             let is_listed = self.catalogue.tools.load().contains_key(id.as_str());
             is_listed || self.screening.is_clean(id.as_str())
         });
-        let capability = tool.map(CapabilityId::kind);
-        let id = known.map(ToString::to_string);
+        let capability = tool.map(|id| id.kind().governed());
+        // The URI of a resource that is not listed is what the caller wrote.
+        let id = known.map(|id| {
+            let is_listed = self.catalogue.tools.load().contains_key(id.as_str());
+            let is_told = is_listed || id.kind() != CapabilityKind::Resource;
+            if is_told { id.to_string() } else { format!("{}:*", id.action()) }
+        });
         Target { capability, credential: None, id, provider_id: None, kind: "mcp", version: None }
     }
 

@@ -120,7 +120,8 @@ impl Connection {
     pub(crate) fn listed(&self, kind: CapabilityKind) -> Vec<Arc<Capability>> {
         // What was kept of a list may be of a kind that is exposed no more.
         let exposed = self.server().kinds().contains(&kind);
-        let of_kind = |it: &&Arc<Capability>| exposed && it.id.kind() == kind;
+        let of_kind =
+            |it: &&Arc<Capability>| exposed && it.id.kind() == kind && !it.id.is_unlisted();
         match &self.way {
             Route::Declared => {
                 self.provider.state().tools.iter().flatten().filter(of_kind).cloned().collect()
@@ -166,6 +167,7 @@ impl Connection {
                 self.unauthorized(scopes.unwrap_or_default())
             }
             CallErrorKind::Upstream(_)
+            | CallErrorKind::NotFound
             | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded

@@ -221,6 +221,7 @@ impl Provider {
         let status = match error.kind {
             CallErrorKind::AuthRequired | CallErrorKind::Forbidden => ProviderStatus::NeedsAuth,
             CallErrorKind::Upstream(_)
+            | CallErrorKind::NotFound
             | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded
@@ -251,7 +252,9 @@ impl Provider {
         now: Timestamp,
     ) {
         self.times.count(begun, now);
-        if let Err(error) = answered {
+        if let Err(error) = answered
+            && error.kind != CallErrorKind::NotFound
+        {
             counters::upstream_failed(self.declared.slug.as_str(), error.kind.as_str());
         }
     }
@@ -281,6 +284,7 @@ impl Provider {
         let provider = self.declared.slug.clone();
         match error.kind {
             CallErrorKind::Upstream(reason) => Refusal::upstream(provider, reason),
+            CallErrorKind::NotFound => Refusal::not_found("resource", ""),
             CallErrorKind::Unanswerable(required) => Refusal::Unanswerable { provider, required },
             CallErrorKind::Timeout { after } => Refusal::UpstreamTimeout {
                 provider,

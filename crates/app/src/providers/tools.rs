@@ -1,4 +1,4 @@
-//! Tools and prompts of the catalogue as a caller can see them, and the pins of their definitions.
+//! Tools, prompts and resources of the catalogue as a caller can see them, and the pins of their definitions.
 //!
 //! One predicate, [`Capabilities::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
@@ -28,7 +28,9 @@ use self::{offered::Offers, pins::quarantined::Pins};
 use crate::{
     audit::Audit,
     base::Base,
-    catalogue::{Capabilities, Visible, freshness::Unlisted, provider::Provider, unknown},
+    catalogue::{
+        Capabilities, Visible, freshness::Unlisted, not_found, provider::Provider, unknown,
+    },
     policies::Policies,
     request::{Ctx, screening::Screening},
 };
@@ -88,13 +90,13 @@ pub fn capability_named(text: &str) -> Result<CapabilityId, Refusal> {
 
 /// The id of a tool in `text`.
 pub fn tool_named(text: &str) -> Result<CapabilityId, Refusal> {
-    CapabilityId::of_kind(CapabilityKind::Tool, text).map_err(|_| Refusal::not_found("mcp", text))
+    named(CapabilityKind::Tool, text)
 }
 
-/// The id of a prompt in `text`, without its kind.
-pub fn prompt_named(text: &str) -> Result<CapabilityId, Refusal> {
-    let named = CapabilityId::of_kind(CapabilityKind::Prompt, text);
-    named.map_err(|_| Refusal::not_found("prompt", text))
+/// The id of something of a kind in `text`, without the kind.
+pub fn named(kind: CapabilityKind, text: &str) -> Result<CapabilityId, Refusal> {
+    let named = CapabilityId::of_kind(kind, text).ok().filter(|id| !id.is_unlisted());
+    named.ok_or_else(|| not_found(kind, text))
 }
 
 fn mentions(tool: &Capability, text: &str) -> bool {
@@ -171,8 +173,17 @@ impl Tools {
     /// Every tool that the caller may see and the query wants, by id.
     fn all_visible(ctx: &Ctx, query: &ToolQuery) -> Vec<Visible> {
         let mut found = Vec::new();
-        for connection in ctx.session.connections.iter() {
-            let tools = connection.listed(query.kind).into_iter();
+        let kinds = match query.kind {
+            CapabilityKind::Resource => &[CapabilityKind::Resource, CapabilityKind::Template][..],
+            CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template => {
+                std::slice::from_ref(&query.kind)
+            }
+        };
+        let connections = ctx.session.connections.iter();
+        for (connection, kind) in
+            connections.flat_map(|it| kinds.iter().map(move |kind| (it, kind)))
+        {
+            let tools = connection.listed(*kind).into_iter();
             let wanted = tools.filter(|tool| query.wants(tool));
             found.extend(wanted.map(|tool| Visible { tool, connection: Arc::clone(connection) }));
         }
@@ -180,11 +191,44 @@ impl Tools {
         found
     }
 
-    /// One tool or prompt, if the caller may see it; a prompt that is denied in any case is not seen.
+    /// One tool, prompt or resource, if the caller may see it; what is no tool and denied in any case is not seen.
     pub fn seen(&self, ctx: &Ctx, id: &CapabilityId) -> Result<ToolView, Refusal> {
         let view = self.tool(ctx, id)?;
         let is_hidden = id.kind() != CapabilityKind::Tool && view.access == Access::Deny;
         if is_hidden { Err(unknown(id)) } else { Ok(view) }
+    }
+
+    /// The id by which a URI is read: at this provider, or at the one that lists it or has a template of it.
+    pub fn resource_at(
+        &self,
+        ctx: &Ctx,
+        provider: Option<&str>,
+        uri: &str,
+    ) -> Result<CapabilityId, Refusal> {
+        let kind = CapabilityKind::Resource;
+        if let Some(slug) = provider {
+            return named(kind, &format!("{slug}:{uri}"));
+        }
+        let connections = &ctx.session.connections;
+        let here = connections.iter().filter_map(|connection| {
+            let id = named(kind, &format!("{}:{uri}", connection.slug())).ok()?;
+            let visible = self.catalogue.visible(connections, &id).ok()?;
+            let is_named = !visible.tool.id.is_unlisted() && !self.is_hidden(ctx, &visible.tool);
+            is_named.then_some(id)
+        });
+        let mut found: Vec<CapabilityId> = here.collect();
+        match (found.pop(), found.as_slice()) {
+            (Some(one), []) => Ok(one),
+            (None, _) => Err(not_found(kind, uri)),
+            (Some(last), others) => {
+                let slugs: Vec<&str> =
+                    others.iter().chain([&last]).map(CapabilityId::provider).collect();
+                let all = slugs.join("`, `");
+                let message =
+                    format!("Several providers have this URI: say one of `{all}` as `provider`.");
+                Err(Refusal::bad_request(message))
+            }
+        }
     }
 
     /// One tool, if the caller may see it.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, stream};
 use portcullis_core::{
-    capability::{Capability, CapabilityId, Definition, ProviderSlug},
+    capability::{Capability, CapabilityId, CapabilityName, Definition, ProviderSlug},
     clock::Timestamp,
     dlp::Engine,
     policy::{Catalogue, PolicyError, PolicyFile, PolicySet},
@@ -201,9 +201,11 @@ fn tool_of(item: &Value, now: Timestamp) -> Result<(ProviderSlug, Capability), S
     let id = text("id").ok_or("has no `id`")?;
     let id: CapabilityId = id.parse().map_err(|_| format!("`{id}` is no tool id"))?;
     let slug: ProviderSlug = id.provider().parse().map_err(|_| "has no provider".to_owned())?;
-    let name = id.name().parse().map_err(|_| "has no name".to_owned())?;
+    let name = CapabilityName::of_kind(id.kind(), id.name());
+    let name = name.map_err(|_| "has no name".to_owned())?;
     let schema = item.get("input_schema").cloned().unwrap_or_else(|| json!({}));
     let definition = Definition {
+        kind: id.kind(),
         title: text("title"),
         description: text("description"),
         output_schema: item.get("output_schema").filter(|schema| !schema.is_null()).cloned(),

@@ -48,7 +48,7 @@ impl<'a, Mode> From<&'a Cleared<Use, Mode>> for Premise<'a> {
     }
 }
 
-/// The result of a tool, or of a prompt, taken apart.
+/// The result of a tool, of a prompt or of a read, taken apart.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CallResult {
     /// The content blocks: an array of objects. Absent stands for none.
@@ -59,7 +59,7 @@ pub struct CallResult {
     pub is_error: bool,
     /// Parts of its texts were no characters and have become U+FFFD.
     pub is_mended: bool,
-    /// The other members, such as `_meta`; all members of a prompt.
+    /// The other members, such as `_meta`; all members of a prompt and of a read.
     pub more: Vec<(String, Document)>,
     /// Kind of what gave it.
     pub kind: CapabilityKind,
@@ -95,7 +95,7 @@ impl Answer {
                 let result = result.clone();
                 Self { result, form: Form::Structured, is_error: false, sealed: None }
             }
-            Some(_) | None if content.kind == CapabilityKind::Prompt => Self::mcp(content),
+            Some(_) | None if content.kind != CapabilityKind::Tool => Self::mcp(content),
             Some(_) | None => Self::mcp(CallResult { more: Vec::new(), ..content }),
         }
     }
@@ -108,7 +108,10 @@ impl Answer {
         match (&content, kind) {
             (Some(content), _) => result.member("content", content.root()),
             (None, CapabilityKind::Tool) => result.member("content", &Value::Array(Vec::new())),
-            (None, CapabilityKind::Prompt) => {}
+            (
+                None,
+                CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template,
+            ) => {}
         }
         if is_error {
             result.member("isError", &Value::Bool(true));

@@ -56,17 +56,20 @@ impl Sealed {
     }
 }
 
-/// The blocks of content of a tool's result, or of the messages of a prompt, which have one each.
+/// The blocks of content of a tool's result, of the messages of a prompt, which have one each, or the contents of a
+/// resource.
 fn blocks_of(result: Node<'_>) -> impl Iterator<Item = Node<'_>> {
     let items = |name| result.get(name).and_then(Node::items).into_iter().flatten();
-    items("content").chain(items("messages").filter_map(|message| message.get("content")))
+    let of_messages = items("messages").filter_map(|message| message.get("content"));
+    items("content").chain(of_messages).chain(items("contents"))
 }
 
-/// The part of a block of content that is in base64.
+/// The part of a block of content, or of the contents of a resource, that is in base64.
 fn blob_of(block: Node<'_>) -> Option<Node<'_>> {
-    match block.get("type").and_then(JsonValue::text)? {
-        "resource" => block.get("resource")?.get("blob"),
-        "image" | "audio" => block.get("data"),
-        _ => None,
+    match block.get("type").map(JsonValue::text) {
+        Some(Some("resource")) => block.get("resource")?.get("blob"),
+        Some(Some("image" | "audio")) => block.get("data"),
+        None => block.get("blob"),
+        Some(_) => None,
     }
 }

@@ -14,7 +14,7 @@ use super::{
     ruling::{Asker, Ruling, action, block_reason, masked},
 };
 use crate::{
-    capability::Capability,
+    capability::{Capability, CapabilityKind},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
     mcp::interaction::ClientCapabilities,
@@ -241,7 +241,18 @@ impl<Mode> Permitted<Use, Mode> {
             let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
             call.payload = engine.redact(&call.payload, &findings, Some(&call.schema()), mask);
         }
-        let violations = if is_masked { call.tool.violations(call.input()) } else { Vec::new() };
+        let violations = match (is_masked, call.tool.id.kind().governed()) {
+            (false, _) => Vec::new(),
+            // A masked URI is that of another resource.
+            (true, CapabilityKind::Resource) => vec![Violation {
+                path: "/uri".to_owned(),
+                keyword: None,
+                message: "it cannot be masked".to_owned(),
+            }],
+            (true, CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template) => {
+                call.tool.violations(call.input())
+            }
+        };
         if violations.is_empty() {
             Ok(Cleared { inner: call, findings, obligations, ruling, mode })
         } else {

@@ -162,7 +162,10 @@ fn keep(
     kept: &mut DecisionInputs,
 ) {
     let prefix = format!("context.{name}");
-    let read: Vec<&String> = paths.iter().filter(|path| is_within(path, &prefix)).collect();
+    // What policies see of a resource follows from the URI, which is the input of a read.
+    let of_resource = |path: &str| name == "input" && is_within(path, "context.resource");
+    let is_read = |path: &&String| is_within(path, &prefix) || of_resource(path);
+    let read: Vec<&String> = paths.iter().filter(is_read).collect();
     let (false, Value::Object(mut members)) = (read.is_empty(), value) else { return };
     let touched: Vec<String> = found.iter().filter_map(|pointer| pointer_head(pointer)).collect();
     let whole = found.contains(&"");
@@ -176,7 +179,8 @@ fn keep(
     });
     // A member that is withheld is unknown, and so is the whole of which it is a part.
     let known = |path: &&&String| {
-        !withheld.iter().any(|other| is_within(path, other) || is_within(other, path))
+        let depends = |other: &String| is_within(path, other) || is_within(other, path);
+        !withheld.iter().any(|other| of_resource(path) || depends(other))
     };
     let known: Vec<&String> = read.iter().filter(known).copied().collect();
     kept.add(names_of_paths, |out| write_texts(&known, out));

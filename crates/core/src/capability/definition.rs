@@ -9,8 +9,10 @@ use crate::{
 };
 
 /// The members of a definition, in the order in which they are told.
-const MEMBERS: [&str; 7] =
-    ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments"];
+const MEMBERS: [&str; 8] = [
+    "name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments",
+    "resource",
+];
 /// The most places of a difference that are told.
 const MAX_DIFFERENCES: usize = 1_000;
 
@@ -33,7 +35,17 @@ impl Definition {
                 "name": self.name.as_str(),
                 "title": self.title,
                 "description": self.description,
-                "arguments": self.arguments,
+                "arguments": self.more,
+            });
+        }
+        if self.kind.governed() == CapabilityKind::Resource {
+            return json!({
+                "kind": self.kind,
+                "name": self.name.as_str(),
+                "title": self.title,
+                "description": self.description,
+                "annotations": self.annotations,
+                "resource": self.more,
             });
         }
         json!({
@@ -53,15 +65,27 @@ impl Definition {
         let name = take("name")?;
         let title = take("title")?;
         let description = take("description")?;
-        let name = name.as_str()?.parse().ok()?;
+        let kind: CapabilityKind = match take("kind") {
+            Some(kind) => CapabilityKind::from_word(kind.as_str()?)?,
+            None => CapabilityKind::Tool,
+        };
+        let name = CapabilityName::of_kind(kind, name.as_str()?).ok()?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (title, description) = (text(&title), text(&description));
-        if take("kind").is_some_and(|kind| kind == CapabilityKind::Prompt.as_str()) {
-            return Some(Self { title, description, ..Self::prompt(name, take("arguments")?) });
+        match kind {
+            CapabilityKind::Tool => {}
+            CapabilityKind::Prompt => {
+                return Some(Self { title, description, ..Self::prompt(name, take("arguments")?) });
+            }
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                let annotations = take("annotations")?;
+                let resource = Self::resource(kind, name, take("resource")?);
+                return Some(Self { title, description, annotations, ..resource });
+            }
         }
         Some(Self {
             kind: CapabilityKind::Tool,
-            arguments: Value::Null,
+            more: Value::Null,
             name,
             title,
             description,

@@ -17,5 +17,7 @@ pub const HEADER_MISMATCH: i64 = -32020;
 pub const MISSING_CAPABILITY: i64 = -32021;
 /// The protocol version is not spoken.
 pub const UNSUPPORTED_VERSION: i64 = -32022;
+/// There is no such resource; before 2026-07-28 only.
+pub const RESOURCE_NOT_FOUND: i64 = -32002;
 /// The client has to open an address first; of 2025-11-25 only.
 pub const URL_ELICITATION: i64 = -32042;

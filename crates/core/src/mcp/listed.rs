@@ -1,4 +1,4 @@
-//! A tool or prompt as it stands in the answer to `tools/list` or `prompts/list`.
+//! Tools, prompts, resources and templates as they stand in the answers to requests for lists.
 
 use serde_json::{Value, json};
 
@@ -8,6 +8,8 @@ use crate::capability::{Capability, CapabilityKind, Definition};
 /// The text of a tool in a list, in two parts: what follows its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedTool {
+    /// The member that holds its name.
+    member: &'static str,
     modern: String,
     /// Text for legacy clients, if it differs.
     legacy: Option<String>,
@@ -20,7 +22,12 @@ impl ListedTool {
         let definition = tool.listed_definition();
         let modern = members(tool, definition.output_schema.as_ref());
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
-        Self { modern, legacy: legacy.map(|_| members(tool, None)) }
+        let member = match definition.kind {
+            CapabilityKind::Tool | CapabilityKind::Prompt => "name",
+            CapabilityKind::Resource => "uri",
+            CapabilityKind::Template => "uriTemplate",
+        };
+        Self { member, modern, legacy: legacy.map(|_| members(tool, None)) }
     }
 
     /// Writes the tool under this name, which needs no escape. Clients of the older era know
@@ -30,7 +37,9 @@ impl ListedTool {
             (Era::Legacy(_), Some(legacy)) => legacy,
             (Era::Legacy(_), None) | (Era::Modern, _) => &self.modern,
         };
-        out.push_str("{\"name\":\"");
+        out.push_str("{\"");
+        out.push_str(self.member);
+        out.push_str("\":\"");
         out.push_str(name);
         out.push_str("\",");
         out.push_str(rest);
@@ -54,9 +63,18 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
     };
     add("title", json!(definition.title));
     add("description", json!(definition.description));
-    if definition.kind == CapabilityKind::Prompt {
-        add("arguments", definition.arguments.clone());
-        return members;
+    match definition.kind {
+        CapabilityKind::Tool => {}
+        CapabilityKind::Prompt => {
+            add("arguments", definition.more.clone());
+            return members;
+        }
+        CapabilityKind::Resource | CapabilityKind::Template => {
+            let more = definition.more.as_object().into_iter().flatten();
+            more.for_each(|(name, value)| add(name, value.clone()));
+            add("annotations", definition.annotations.clone());
+            return members;
+        }
     }
     add("inputSchema", object_schema(definition.input_schema.clone()));
     add("outputSchema", json!(definition.output_schema));

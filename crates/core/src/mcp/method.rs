@@ -14,6 +14,9 @@ crate::words! { listed
         CallTool = "tools/call",
         ListPrompts = "prompts/list",
         GetPrompt = "prompts/get",
+        ListResources = "resources/list",
+        ListTemplates = "resources/templates/list",
+        ReadResource = "resources/read",
         /// A stream of announcements; since 2026-07-28.
         Listen = "subscriptions/listen",
         Ping = "ping",
@@ -31,11 +34,14 @@ impl Method {
     pub const fn named_by(self) -> Option<&'static str> {
         match self {
             Self::CallTool | Self::GetPrompt => Some("name"),
+            Self::ReadResource => Some("uri"),
             Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
             Self::Discover
             | Self::Initialize
             | Self::ListTools
             | Self::ListPrompts
+            | Self::ListResources
+            | Self::ListTemplates
             | Self::Listen
             | Self::Ping => None,
         }
@@ -47,6 +53,8 @@ impl Method {
         match kind {
             CapabilityKind::Tool => Self::ListTools,
             CapabilityKind::Prompt => Self::ListPrompts,
+            CapabilityKind::Resource => Self::ListResources,
+            CapabilityKind::Template => Self::ListTemplates,
         }
     }
 
@@ -56,12 +64,25 @@ impl Method {
         match kind {
             CapabilityKind::Tool => Self::CallTool,
             CapabilityKind::Prompt => Self::GetPrompt,
+            CapabilityKind::Resource | CapabilityKind::Template => Self::ReadResource,
         }
+    }
+
+    /// The kind that it lists, if it lists one.
+    #[must_use]
+    pub fn listed(self) -> Option<CapabilityKind> {
+        CapabilityKind::ALL.into_iter().find(|kind| Self::list_of(*kind) == self)
+    }
+
+    /// The kind that it uses, if it is a use.
+    #[must_use]
+    pub fn used(self) -> Option<CapabilityKind> {
+        CapabilityKind::GOVERNED.into_iter().find(|kind| Self::use_of(*kind) == self)
     }
 
     /// Returns true for a governed call, which is never sent twice.
     #[must_use]
     pub const fn is_use(self) -> bool {
-        matches!(self, Self::CallTool | Self::GetPrompt)
+        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
     }
 }

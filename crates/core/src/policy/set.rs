@@ -254,8 +254,8 @@ impl PolicySet {
     /// The slot of exactly this tool. A tool that changed since the set was bound gets its own
     /// for this call, so that there is no moment in which it meets rules made for another.
     pub(in crate::policy) fn slot(&self, tool: &Capability) -> Arc<Slot> {
-        let bound = self.slots.get(tool.id.as_str());
-        if let Some(slot) = bound.filter(|slot| slot.tool_version == tool.version) {
+        let bound = self.slots.get(tool.id.slot());
+        if let Some(slot) = bound.filter(|slot| slot.tool_version == tool.slot_version()) {
             return Arc::clone(slot);
         }
         let mut keys = PrincipalKeys::clone(&self.keys);

@@ -22,7 +22,9 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    capability::{Capability, CapabilityId, Definition, ProviderSlug},
+    capability::{
+        Capability, CapabilityId, CapabilityKind, CapabilityName, Definition, ProviderSlug,
+    },
     clock::Timestamp,
     id::{OrgId, PrincipalId, TokenId},
     principal::{AuthMethod, Caller, Plan, Role, Scope, ScopeSet},

@@ -36,14 +36,27 @@ pub(crate) struct List {
 pub(crate) struct McpMessage {
     pub(crate) id: RequestId,
     pub(crate) era: Era,
-    /// The tool or prompt that is used, if one is, without its kind.
+    /// The tool, prompt or resource that is used, if one is, without its kind.
     pub(crate) tool: OnceLock<String>,
-    /// A prompt is used.
-    is_prompt: OnceLock<()>,
+    /// A prompt or a resource is used.
+    is_no_call: OnceLock<()>,
+    /// The resource that is read.
+    pub(crate) read: OnceLock<Read>,
+    /// The provider that the URIs of an answer carry.
+    pub(crate) carried: OnceLock<String>,
     /// The client opens addresses for its user, and may be asked to in place of an answer.
     pub(crate) opens_urls: OnceLock<()>,
     /// The task that the answer tells of.
     task: OnceLock<TaskReply>,
+}
+
+/// The read of a resource, as far as the writer of its answer has to know it.
+#[derive(Debug)]
+pub(crate) struct Read {
+    /// The URI as the client wrote it.
+    pub(crate) uri: String,
+    /// Milliseconds for which the client may keep the answer at most.
+    pub(crate) ttl_ms: u64,
 }
 
 /// The task that an answer tells of, with its members.
@@ -61,7 +74,9 @@ impl McpMessage {
             id: asking.id.clone(),
             era: asking.era,
             tool: OnceLock::new(),
-            is_prompt: OnceLock::new(),
+            is_no_call: OnceLock::new(),
+            read: OnceLock::new(),
+            carried: OnceLock::new(),
             opens_urls: OnceLock::new(),
             task: OnceLock::new(),
         }
@@ -93,21 +108,28 @@ impl McpMessage {
         }
     }
 
-    /// Sets the tool or prompt that the message uses.
+    /// Sets the tool, prompt or resource that the message uses.
     pub(crate) fn uses(&self, kind: CapabilityKind, id: &str) {
         let _ = self.tool.set(id.to_owned());
-        if kind == CapabilityKind::Prompt {
-            let _ = self.is_prompt.set(());
+        if kind != CapabilityKind::Tool {
+            let _ = self.is_no_call.set(());
         }
     }
 
-    /// Returns true for a use of a tool or prompt.
+    /// Sets the provider that URIs in the answer carry, where those of `several` providers are told apart by it.
+    pub(crate) fn carries(&self, several: bool, slug: &str) {
+        if several {
+            let _ = self.carried.set(slug.to_owned());
+        }
+    }
+
+    /// Returns true for a use of a tool, prompt or resource.
     pub(crate) fn is_use(&self) -> bool {
         self.tool.get().is_some()
     }
 
     /// Returns true for a use of a tool, of which models can read what a refusal says.
     pub(crate) fn is_call(&self) -> bool {
-        self.is_use() && self.is_prompt.get().is_none()
+        self.is_use() && self.is_no_call.get().is_none()
     }
 }

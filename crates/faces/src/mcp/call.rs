@@ -1,16 +1,14 @@
-//! `tools/call` and `prompts/get`: a message becomes the governed call that REST makes as well.
+//! `tools/call`, `prompts/get` and `resources/read`: a message becomes the governed call that REST makes as well.
 
 use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{
-    Attendance, Conversation, Ctx, Invocation, Offered, View, prompt_named, tool_named,
-};
+use portcullis_app::{Attendance, Conversation, Ctx, Invocation, Offered, View, named, not_found};
 use portcullis_core::{
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
-    mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names},
+    mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names, uris},
     refusal::Refusal,
     trace::TraceParent,
 };
@@ -22,7 +20,11 @@ use super::{
     search, stream, task,
 };
 use crate::{
-    exchange::{Exchange, NamedBy, Outcome, Wait, idempotency_key, waiting},
+    exchange::{
+        Exchange, NamedBy, Outcome, Wait, idempotency_key,
+        message::{McpMessage, Read},
+        waiting,
+    },
     gateway::Gateway,
 };
 
@@ -55,8 +57,14 @@ impl AskedUse {
         params: Node<'_>,
         arguments: Option<Document>,
     ) -> Result<Self, ProtocolError> {
-        let name = params.get("name").and_then(Node::text).map(str::to_owned);
-        let name = name.ok_or_else(|| ProtocolError::bad_params("`name` has to be a text."))?;
+        let text = |member| params.get(member).and_then(Node::text).map(str::to_owned);
+        if of == CapabilityKind::Resource {
+            let name =
+                text("uri").ok_or_else(|| ProtocolError::bad_params("`uri` has to be a text."))?;
+            return Ok(Self { of, name, input: Document::default() });
+        }
+        let name =
+            text("name").ok_or_else(|| ProtocolError::bad_params("`name` has to be a text."))?;
         let input = arguments.unwrap_or_else(|| Document::of(&json!({})));
         if !input.root().is_object() {
             return Err(ProtocolError::bad_params("`arguments` has to be an object."));
@@ -78,13 +86,9 @@ impl WantedCall {
     /// The tool that is called. A name that is not listed names none: it may have been another tool's when
     /// the caller read the list.
     fn capability_id(&self) -> Result<CapabilityId, Refusal> {
-        match (self.kind, self.of) {
-            (Name::Id, CapabilityKind::Tool) => tool_named(&self.tool),
-            (Name::Id, CapabilityKind::Prompt) => prompt_named(&self.tool),
-            (Name::Unlisted, CapabilityKind::Tool) => Err(Refusal::not_found("mcp", &self.tool)),
-            (Name::Unlisted, CapabilityKind::Prompt) => {
-                Err(Refusal::not_found("prompt", &self.tool))
-            }
+        match self.kind {
+            Name::Id => named(self.of, &self.tool),
+            Name::Unlisted => Err(not_found(self.of, &self.tool)),
         }
     }
 }
@@ -122,7 +126,7 @@ pub(super) async fn call(
     let waits = of == CapabilityKind::Tool
         && task::is_wanted(meta.root(), era, &conversation, opens_urls && shown.is_none());
     if let Some(asked) = exchange.message() {
-        asked.uses(of, &wanted.tool);
+        tell(gateway, asked, face, &wanted, &params);
         if opens_urls && shown.is_none() {
             asked.may_open_urls();
         }
@@ -154,6 +158,30 @@ pub(super) async fn call(
     match stream::open(gateway, exchange, token, attending, call).await {
         Ok(streamed) => Ok(streamed),
         Err(outcome) => Err(task::offered(gateway, exchange, waits, outcome).await),
+    }
+}
+
+/// Tells the writer of the answer what is used.
+fn tell(
+    gateway: &Gateway,
+    asked: &McpMessage,
+    face: &Face,
+    wanted: &WantedCall,
+    params: &Document,
+) {
+    asked.uses(wanted.of, &wanted.tool);
+    let params = params.root();
+    if let Some(uri) = params.get("uri").and_then(Node::text)
+        && wanted.of == CapabilityKind::Resource
+    {
+        // What depends on answers to questions is not kept.
+        let goes_on =
+            ["inputResponses", "requestState"].into_iter().any(|it| params.get(it).is_some());
+        let ttl_ms = if goes_on { 0 } else { gateway.mcp.ttl_ms };
+        let _ = asked.read.set(Read { uri: uri.to_owned(), ttl_ms });
+    }
+    if let Some((slug, _)) = wanted.tool.split_once(':') {
+        asked.carries(face.provider().is_none(), slug);
     }
 }
 
@@ -190,6 +218,9 @@ async fn resolve_call(
     headers: &HeaderMap,
 ) -> Result<WantedCall, Outcome> {
     let AskedUse { of, name, input } = asked;
+    if of == CapabilityKind::Resource {
+        return Ok(wanted_read(face, name));
+    }
     if let (Face::All(_), CapabilityKind::Tool) = (face, of) {
         match name.as_str() {
             search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
@@ -224,6 +255,20 @@ async fn resolve_call(
     Ok(WantedCall { tool, of, kind, input })
 }
 
+/// The resource that is read. Where URIs carry their provider, one that carries none names no resource.
+fn wanted_read(face: &Face, uri: String) -> WantedCall {
+    let of = CapabilityKind::Resource;
+    let inner = match face {
+        Face::One(slug) => Some((slug.clone(), uri.clone())),
+        Face::All(_) => uris::inner(&uri).map(|(slug, uri)| (slug.to_owned(), uri.into_owned())),
+    };
+    let (tool, kind, uri) = match inner {
+        Some((slug, uri)) => (format!("{slug}:{uri}"), Name::Id, uri),
+        None => (uri.clone(), Name::Unlisted, uri),
+    };
+    WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })) }
+}
+
 fn answer(answered: Result<Outcome, Outcome>) -> Outcome {
     answered.unwrap_or_else(|answer| answer)
 }
@@ -250,11 +295,7 @@ fn unlisted(
     name: String,
 ) -> (String, Name) {
     let id = guessed(face, name.clone());
-    let named = match of {
-        CapabilityKind::Tool => tool_named(&id),
-        CapabilityKind::Prompt => prompt_named(&id),
-    };
-    let tool = named.and_then(|id| gateway.app.tools.seen(ctx, &id));
+    let tool = named(of, &id).and_then(|id| gateway.app.tools.seen(ctx, &id));
     if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
 }
 

@@ -1,4 +1,4 @@
-//! `tools/list` and `prompts/list`: the texts of what the caller may use, page by page.
+//! Lists of tools, prompts, resources and templates: the texts of what the caller may use, page by page.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Listing<'_> {
         let offered = tools.offered_tools(self.ctx, self.face.provider(), self.kind).await?;
         let (searched, names) = match self.face {
             Face::One(_) => (false, ListedNames::Own),
-            Face::All(_) if self.kind == CapabilityKind::Prompt => (false, ListedNames::Unique),
+            Face::All(_) if self.kind != CapabilityKind::Tool => (false, ListedNames::Unique),
             Face::All(ListForm::List) => (false, ListedNames::Unique),
             Face::All(ListForm::Search) => (true, ListedNames::Unique),
             Face::All(ListForm::Auto) => (offered.count() > MOST_LISTED, ListedNames::Unique),
@@ -56,6 +56,8 @@ impl Listing<'_> {
         match self.kind {
             CapabilityKind::Tool => "tools",
             CapabilityKind::Prompt => "prompts",
+            CapabilityKind::Resource => "resources",
+            CapabilityKind::Template => "resourceTemplates",
         }
     }
 
@@ -98,6 +100,8 @@ impl Listing<'_> {
         let name = match self.kind {
             CapabilityKind::Tool => "mcp_tools",
             CapabilityKind::Prompt => "mcp_prompts",
+            CapabilityKind::Resource => "mcp_resources",
+            CapabilityKind::Template => "mcp_templates",
         };
         then(&cursors::List { org, name, filters: &filters })
     }

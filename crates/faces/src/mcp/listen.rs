@@ -78,6 +78,7 @@ const fn member_of(kind: CapabilityKind) -> &'static str {
     match kind {
         CapabilityKind::Tool => "toolsListChanged",
         CapabilityKind::Prompt => "promptsListChanged",
+        CapabilityKind::Resource | CapabilityKind::Template => "resourcesListChanged",
     }
 }
 
@@ -92,8 +93,7 @@ pub(super) fn open(
     let wanted = asking.params.root().get("notifications");
     let is_wanted = |kind: &CapabilityKind| {
         let told = wanted.and_then(|wanted| wanted.get(member_of(*kind)));
-        told.and_then(Node::as_bool) == Some(true)
-            && (*kind == CapabilityKind::Tool || super::offers_prompts(gateway, &ctx, &face))
+        told.and_then(Node::as_bool) == Some(true) && super::offers(gateway, &ctx, &face, *kind)
     };
     let wanted = CapabilityKind::ALL.into_iter().filter(is_wanted).collect();
     let open = Open::count(gateway, ctx.caller())
@@ -152,6 +152,9 @@ impl Listener {
                 let method = match kind {
                     CapabilityKind::Tool => "notifications/tools/list_changed",
                     CapabilityKind::Prompt => "notifications/prompts/list_changed",
+                    CapabilityKind::Resource | CapabilityKind::Template => {
+                        "notifications/resources/list_changed"
+                    }
                 };
                 self.seen = Some(kept.collect());
                 return Ok(self.note(method, Map::new()));

@@ -9,7 +9,7 @@ use portcullis_core::{
     audit::OutcomeStatus,
     id::RequestId as HttpRequestId,
     json::{JsonValue, Node},
-    mcp::{Era, ProtocolError, RequestId, code, refused, tasks::Disposition},
+    mcp::{Era, ProtocolError, RequestId, code, refused, tasks::Disposition, uris},
     refusal::Refusal,
 };
 use serde::Serialize;
@@ -84,6 +84,9 @@ enum ErrorData<'a> {
     Refused {
         #[serde(rename = "requiredCapabilities", skip_serializing_if = "Option::is_none")]
         required: Option<Value>,
+        /// The resource that is not found.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        uri: Option<&'a str>,
         #[serde(rename = "dev.portcullis/error")]
         error: Box<RpcErrorBody>,
         #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
@@ -246,12 +249,19 @@ fn plainly<'a>(
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
             let members = Some(result).filter(|_| asks.is_none());
-            let asks = asks.map(Node::to_value);
+            let carried = request.carried.get();
+            let asks = asks.map(|asks| asks_of(asks, carried.map(String::as_str)));
             let task = None;
             let sentence = None;
+            let renamed =
+                carried.zip(members).and_then(|(slug, members)| uris::renamed(members, slug));
+            let kept_for = request.read.get().filter(|_| request.era == Era::Modern);
+            let kept_for = kept_for.map(|read| read.ttl_ms).filter(|_| asks.is_none());
             ReplyForm::Called(CallResultBody {
                 era: request.era,
                 members,
+                renamed,
+                kept_for,
                 asks,
                 task,
                 sentence,
@@ -305,8 +315,16 @@ fn failed<'a>(
         let immediate = task.and_then(|task| task.get("statusMessage"));
         let own = OwnMeta { immediate, ..own };
         let era = request.era;
-        let members = None;
-        return ReplyForm::Called(CallResultBody { era, members, asks, task, sentence, own });
+        return ReplyForm::Called(CallResultBody {
+            era,
+            members: None,
+            renamed: None,
+            kept_for: None,
+            asks,
+            task,
+            sentence,
+            own,
+        });
     }
     let code = match failure {
         Failure::Refused(refusal) => code_of(refusal, request),
@@ -315,7 +333,12 @@ fn failed<'a>(
     let required = request.and_then(|request| required_capabilities(failure, request));
     let code = if required.is_some() { code::MISSING_CAPABILITY } else { code };
     let error = Box::new(error);
-    let data = Some(ErrorData::Refused { required, error, governance, request_id });
+    let is_missing = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
+    let read = request.and_then(|request| request.read.get()).filter(|_| is_missing);
+    let uri = read.map(|read| read.uri.as_str());
+    // What is hidden and what its server does not have are answered alike.
+    let governance = governance.filter(|_| read.is_none());
+    let data = Some(ErrorData::Refused { required, uri, error, governance, request_id });
     ReplyForm::Error(RpcError { code, message, data })
 }
 
@@ -344,12 +367,31 @@ fn required_capabilities(failure: &Failure, request: &McpMessage) -> Option<Valu
 /// of what both reserve.
 fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
     match refusal.http_status() {
+        404 if request.is_some_and(is_legacy_read) => code::RESOURCE_NOT_FOUND,
         404 if request.is_some_and(McpMessage::is_use) => code::INVALID_PARAMS,
         400 => code::INVALID_PARAMS,
         405 | 413 | 415 => code::INVALID_REQUEST,
         500 => code::INTERNAL_ERROR,
         status => i64::from(status),
     }
+}
+
+/// Questions of a provider, in which its URIs carry it.
+fn asks_of(asks: Node<'_>, carried: Option<&str>) -> Value {
+    let mut told = asks.to_value();
+    let requests = told.get_mut("requests").and_then(Value::as_object_mut);
+    for (name, request) in requests.into_iter().flatten() {
+        let params = asks.get("requests").and_then(|all| all.get(name)?.get("params"));
+        let renamed = params.zip(carried).and_then(|(params, slug)| uris::renamed(params, slug));
+        if let (Some(params), Some(renamed)) = (request.get_mut("params"), renamed) {
+            *params = renamed;
+        }
+    }
+    told
+}
+
+fn is_legacy_read(request: &McpMessage) -> bool {
+    request.era != Era::Modern && request.read.get().is_some()
 }
 
 /// The status of an answer, which is that of REST unless JSON-RPC tells it.

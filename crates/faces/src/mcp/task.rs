@@ -157,6 +157,9 @@ async fn polled(
             members_of(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
         }
         TaskStep::Due(terms) => {
+            if let Some(asked) = exchange.message() {
+                asked.carries(face.provider().is_none(), task.tool().provider());
+            }
             return Ok(run(gateway, ctx, &task, changed_at, terms, exchange).await);
         }
     };

@@ -1,6 +1,6 @@
 //! `POST /v1/mcps/{id}/invoke`: the governed call.
 
-mod interaction;
+pub(super) mod interaction;
 
 use std::sync::Arc;
 
@@ -52,16 +52,38 @@ pub(crate) async fn invoke(
     ToolPath(tool): ToolPath,
     request: Request,
 ) -> Outcome {
-    used(&gateway, &exchange, ctx, tool, request).await
+    used(&gateway, &exchange, ctx, request, |read| AskedUse::of(tool, read)).await
 }
 
-/// The use of a tool or prompt.
+/// A use as its request asks for it.
+pub(super) struct AskedUse {
+    pub(super) tool: Result<CapabilityId, Refusal>,
+    pub(super) input: Result<Document, Refusal>,
+    pub(super) conversation: Conversation,
+}
+
+impl AskedUse {
+    /// The use of a tool or prompt with the input of this body.
+    pub(super) fn of(tool: Result<CapabilityId, Refusal>, body: Result<Bytes, Refusal>) -> Self {
+        match body.and_then(|bytes| InvokeRequest::read(&bytes)) {
+            Ok(InvokeRequest { input, interaction }) => {
+                let conversation = interaction::conversation(interaction);
+                Self { tool, input: Ok(input), conversation }
+            }
+            Err(refusal) => {
+                Self { tool, input: Err(refusal), conversation: Conversation::default() }
+            }
+        }
+    }
+}
+
+/// The use of a tool, prompt or resource, which `take` reads out of the body.
 pub(super) async fn used(
     gateway: &Arc<Gateway>,
     exchange: &Arc<Exchange>,
     ctx: Ctx,
-    tool: Result<CapabilityId, Refusal>,
     request: Request,
+    take: impl FnOnce(Result<Bytes, Refusal>) -> AskedUse + Clone + Send + 'static,
 ) -> Outcome {
     let (parts, body) = request.into_parts();
     let raw = parts.uri.query().map(str::to_owned);
@@ -72,14 +94,9 @@ pub(super) async fn used(
     let read = request.read().await;
     let bytes = read.as_ref().map_or(0, Bytes::len);
     let asked = move || {
-        let read = read.and_then(|bytes| InvokeRequest::read(&bytes));
-        let (body, conversation) = match read {
-            Ok(InvokeRequest { input, interaction }) => {
-                let size = u64::try_from(bytes).unwrap_or(u64::MAX);
-                (Ok((input, size)), interaction::conversation(interaction))
-            }
-            Err(refusal) => (Err(refusal), Conversation::default()),
-        };
+        let AskedUse { tool, input, conversation } = take(read);
+        let size = u64::try_from(bytes).unwrap_or(u64::MAX);
+        let body = input.map(|input| (input, size));
         Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
     };
     waiting::invoke(gateway, ctx, NamedBy::Id, wait, bytes, asked).await

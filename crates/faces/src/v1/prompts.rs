@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use super::{
     PromptPath,
-    invoke::{self, InvokeRequest},
+    invoke::{self, AskedUse, InvokeRequest},
 };
 use crate::{
     exchange::{
@@ -97,7 +97,7 @@ pub(crate) async fn get_messages(
     PromptPath(prompt): PromptPath,
     request: Request,
 ) -> Outcome {
-    invoke::used(&gateway, &exchange, ctx, prompt, request).await
+    invoke::used(&gateway, &exchange, ctx, request, |read| AskedUse::of(prompt, read)).await
 }
 
 /// A prompt as the caller sees it.
@@ -132,7 +132,7 @@ impl<'a> Prompt<'a> {
             name: view.tool.id.name(),
             title: definition.title.as_deref(),
             description: definition.description.as_deref(),
-            arguments: &definition.arguments,
+            arguments: &definition.more,
             access: view.access,
             status: view.status,
             version: &view.tool.version,

@@ -239,7 +239,8 @@ impl Provider {
     /// The kinds that it exposes, in one order.
     fn kinds(&self) -> Result<Vec<CapabilityKind>, String> {
         let Some(exposed) = &self.expose else { return Ok(vec![CapabilityKind::Tool]) };
-        let named: BTreeSet<CapabilityKind> = exposed.iter().map(|it| (*it).into()).collect();
+        let named = exposed.iter().flat_map(|it| it.kinds()).copied();
+        let named: BTreeSet<CapabilityKind> = named.collect();
         if named.is_empty() {
             return Err(
                 "`expose` is empty, so nothing would pass; leave the provider out".to_owned()

@@ -13,6 +13,7 @@ mod pages;
 pub(crate) mod progress;
 mod prompts;
 mod questions;
+mod resources;
 mod search;
 mod security;
 mod streams;
@@ -27,6 +28,19 @@ pub(crate) fn modern(
     path: &str,
     method: &str,
     params: &Value,
+) -> RequestBuilder {
+    let name = ["name", "uri"].iter().find_map(|member| params.get(*member)?.as_str());
+    modern_named(gateway, who, path, method, params, name)
+}
+
+/// The same with another name in the header.
+fn modern_named(
+    gateway: &Gateway,
+    who: &Principal,
+    path: &str,
+    method: &str,
+    params: &Value,
+    name: Option<&str>,
 ) -> RequestBuilder {
     let mut params = params.clone();
     let meta = json!({
@@ -44,7 +58,7 @@ pub(crate) fn modern(
     let mut request = raw(gateway, who, path, &message.to_string())
         .header("mcp-protocol-version", "2026-07-28")
         .header("mcp-method", method);
-    if let Some(name) = params.get("name").and_then(Value::as_str) {
+    if let Some(name) = name {
         request = request.header("mcp-name", name);
     }
     request

@@ -157,6 +157,7 @@ async fn discover(connection: &Connection) -> Result<Verdict, CallError> {
                 | UpstreamReason::ConnectionReset,
             ) => Ok(Verdict::Legacy),
             CallErrorKind::Upstream(_)
+            | CallErrorKind::NotFound
             | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::AuthRequired

@@ -51,6 +51,7 @@ impl Trouble {
                 CallErrorKind::Upstream(
                     UpstreamReason::ResponseTooLarge | UpstreamReason::Cancelled,
                 )
+                | CallErrorKind::NotFound
                 | CallErrorKind::Unanswerable(_)
                 | CallErrorKind::Overloaded
                 | CallErrorKind::Resting { .. } => None,

@@ -8,7 +8,7 @@ use portcullis_core::{
         Era,
         code::{
             INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
-            UNSUPPORTED_VERSION, URL_ELICITATION,
+            RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, URL_ELICITATION,
         },
         interaction::ClientCapabilities,
     },
@@ -90,12 +90,17 @@ impl RpcError {
     /// Returns true if servers say so to a client whose session they do not know.
     pub(crate) fn is_about_the_session(&self) -> bool {
         matches!(self.code, INVALID_REQUEST | UNSUPPORTED_VERSION)
-            || RESERVED_FOR_SERVERS.contains(&self.code)
+            || (RESERVED_FOR_SERVERS.contains(&self.code) && self.code != RESOURCE_NOT_FOUND)
     }
 
     /// Returns true if servers say so to a client whose version they do not speak.
     pub(crate) const fn is_about_the_version(&self) -> bool {
         matches!(self.code, INVALID_PARAMS | UNSUPPORTED_VERSION)
+    }
+
+    /// Returns true if servers say so of a resource that they do not have, in either era.
+    pub(crate) const fn is_about_a_resource(&self) -> bool {
+        matches!(self.code, INVALID_PARAMS | RESOURCE_NOT_FOUND)
     }
 
     /// Maps the error to that of a call.
@@ -135,7 +140,12 @@ pub(crate) struct Malformed;
 
 /// Paths of the lists of definitions in a response. A definition that cannot be read is left out, so that it does
 /// not hide the others.
-const LISTS: [&[&str]; 2] = [&["result", "tools"], &["result", "prompts"]];
+const LISTS: [&[&str]; 4] = [
+    &["result", "tools"],
+    &["result", "prompts"],
+    &["result", "resources"],
+    &["result", "resourceTemplates"],
+];
 
 fn names_in(definitions: &[&[u8]]) -> Vec<String> {
     let name = |definition: &&[u8]| json::text_member(definition, "name").unwrap_or_default();
@@ -181,9 +191,12 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 params: params().unwrap_or_default(),
                 bytes: bytes.len(),
             }),
-            (None, "notifications/tools/list_changed" | "notifications/prompts/list_changed") => {
-                Incoming::ListChanged
-            }
+            (
+                None,
+                "notifications/tools/list_changed"
+                | "notifications/prompts/list_changed"
+                | "notifications/resources/list_changed",
+            ) => Incoming::ListChanged,
             (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },

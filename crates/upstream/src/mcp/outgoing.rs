@@ -19,6 +19,8 @@ use crate::{error::CallError, forms::FormTally, live::Live, server_message::Serv
 pub(crate) struct Outgoing<'a> {
     pub(crate) method: Method,
     pub(crate) name: Option<&'a CapabilityName>,
+    /// The resource that is read.
+    pub(crate) uri: Option<&'a str>,
     pub(crate) arguments: Option<Node<'a>>,
     /// Capabilities of the caller, told to servers of the modern era; in `initialize` our own.
     pub(crate) capabilities: ClientCapabilities,
@@ -44,6 +46,7 @@ impl Outgoing<'_> {
         Self {
             method,
             name: None,
+            uri: None,
             arguments: None,
             capabilities: ClientCapabilities {
                 form: false,
@@ -75,6 +78,9 @@ impl Outgoing<'_> {
     pub(crate) fn failed(&self, error: &RpcError) -> CallError {
         if let Some(said) = self.said {
             said.hear(&error.message);
+        }
+        if self.method == Method::ReadResource && error.is_about_a_resource() {
+            return CallError::not_found();
         }
         error.to_call_error()
     }
@@ -122,10 +128,14 @@ impl Outgoing<'_> {
         let has_meta = modern || self.traceparent.is_some() || self.live.is_some();
         let params = Params {
             name: self.name.map(CapabilityName::as_str),
+            uri: self.uri,
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
-            notifications: (self.method == Method::Listen)
-                .then_some(NotificationFilter { tools: true, prompts: true }),
+            notifications: (self.method == Method::Listen).then_some(NotificationFilter {
+                tools: true,
+                prompts: true,
+                resources: true,
+            }),
             version: match era {
                 Era::Legacy(version) if initializes => Some(version),
                 Era::Legacy(_) | Era::Modern => None,
@@ -168,6 +178,8 @@ fn add_member(text: &mut Vec<u8>, name: &str, value: &str) {
 struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    uri: Option<&'a str>,
     #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
     state: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -248,6 +260,8 @@ struct NotificationFilter {
     tools: bool,
     #[serde(rename = "promptsListChanged")]
     prompts: bool,
+    #[serde(rename = "resourcesListChanged")]
+    resources: bool,
 }
 
 /// `notifications/initialized`, which ends the handshake of the older era.

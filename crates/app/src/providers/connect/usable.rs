@@ -117,6 +117,7 @@ impl Providers {
                 return Err(error);
             }
             CallErrorKind::Upstream(_)
+            | CallErrorKind::NotFound
             | CallErrorKind::Unanswerable(_)
             | CallErrorKind::Timeout { .. }
             | CallErrorKind::Overloaded

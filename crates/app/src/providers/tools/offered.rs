@@ -26,6 +26,7 @@ use portcullis_core::{
         names,
         params::{self, ParamHeader},
         search::{self, Index},
+        uris,
     },
     policy::Access,
     principal::Scope,
@@ -58,7 +59,7 @@ pub(crate) struct Offer {
 impl Offer {
     fn prepare(mut tools: Vec<Arc<Capability>>) -> Self {
         tools.sort_by(|one, other| one.id.cmp(&other.id));
-        let names = names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
+        let names = names_of(&tools);
         let tools: Vec<Offered> = tools
             .into_iter()
             .zip(names)
@@ -88,6 +89,15 @@ impl Offer {
                 known.is_some_and(|known| Arc::ptr_eq(&known.tool, tool))
             })
     }
+}
+
+/// The names of all in a list of several providers: URIs carry their provider.
+fn names_of(tools: &[Arc<Capability>]) -> Vec<Option<String>> {
+    let is_resource = |it: &Capability| it.id.kind().governed() == CapabilityKind::Resource;
+    if !tools.first().is_some_and(|first| is_resource(first)) {
+        return names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
+    }
+    tools.iter().map(|it| Some(uris::outer(it.id.provider(), it.id.name()))).collect()
 }
 
 /// Prepared lists, by the address of the list. An entry holds its list, so that no other list can

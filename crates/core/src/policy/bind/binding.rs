@@ -74,9 +74,9 @@ impl Binding {
         let mut slots = Slots::new();
         for tool in catalogue.tools() {
             watch.go_on()?;
-            let known = was.and_then(|was| was.slots.get(tool.id.as_str()));
+            let known = was.and_then(|was| was.slots.get(tool.id.slot()));
             let slot = Slot::build(&policies, declared, tool, known, &mut keys, watch)?;
-            slots.insert(tool.id.as_str().to_owned(), slot);
+            slots.insert(tool.id.slot().to_owned(), slot);
         }
         let mut checks: Vec<NameCheck> = Vec::with_capacity(policies.len());
         for placed in policies.iter() {

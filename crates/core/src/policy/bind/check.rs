@@ -90,9 +90,11 @@ fn check_literal(
     } else if *kind == entity_types().action {
         ("unknown_action", catalogue.action(id))
     } else if *kind == entity_types().tool {
-        ("unknown_tool", catalogue.resource(CapabilityKind::Tool, id))
+        ("unknown_tool", catalogue.entity(CapabilityKind::Tool, id))
     } else if *kind == entity_types().prompt {
-        ("unknown_prompt", catalogue.resource(CapabilityKind::Prompt, id))
+        ("unknown_prompt", catalogue.entity(CapabilityKind::Prompt, id))
+    } else if *kind == entity_types().resource {
+        ("unknown_resource", catalogue.entity(CapabilityKind::Resource, id))
     } else if *kind == entity_types().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
@@ -115,7 +117,9 @@ fn check_literal(
             return;
         }
         NameLookup::NoTool => format!("`{id}`: the provider has no such tool or prompt"),
-        NameLookup::NoName => format!("`{id}` is neither a tool, a prompt nor a group of them"),
+        NameLookup::NoName => {
+            format!("`{id}` is neither a tool, a prompt, a resource nor a group of them")
+        }
     };
     check.problems.push(Problem::new(offset(), code, problem));
 }
@@ -152,10 +156,10 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
         let message = format!("`{id}` is a group: write `action in`, `==` matches no tool");
         check.problems.push(Problem::new(offset, "group_compared", message));
     }
-    let wanted = [
-        (scope.principal.parts().1, [&entity_types().user, &entity_types().service]),
-        (scope.resource.parts().1, [&entity_types().tool, &entity_types().prompt]),
-    ];
+    let principals = [&entity_types().user, &entity_types().service];
+    let used = [&entity_types().tool, &entity_types().prompt, &entity_types().resource];
+    let wanted =
+        [(scope.principal.parts().1, &principals[..]), (scope.resource.parts().1, &used[..])];
     for (kind, allowed) in wanted {
         if let Some(kind) = kind.filter(|kind| !allowed.contains(kind)) {
             let offset = policy.offset_of(&kind.to_string());

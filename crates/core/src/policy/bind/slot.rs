@@ -71,12 +71,18 @@ impl Slot {
         let labels = declared.labels_of(&tool.id);
         let computed = declared.facts_of(&tool.id);
         let was = was.filter(|slot| {
-            slot.tool_version == tool.version
+            slot.tool_version == tool.slot_version()
                 && slot.labels == labels
                 && slot.shapes.facts == computed
         });
         let facts = ToolFacts::of(tool, &labels);
-        let fitting = policies.fitting(&facts.place);
+        let mut fitting = policies.fitting(&facts.place);
+        if tool.id.is_unlisted() {
+            // A policy permits them only if it says so.
+            fitting.retain(|(policy, _)| {
+                policy.effect == Effect::Forbid || reads_listed(&policy.paths)
+            });
+        }
         if let Some(same) = was.filter(|slot| slot.has_the_same(&fitting)) {
             return Ok(Arc::clone(same));
         }
@@ -93,7 +99,7 @@ impl Slot {
             listing: reads.listing().into(),
             reads,
             labels: labels.into_iter().map(str::to_owned).collect(),
-            tool_version: tool.version.clone(),
+            tool_version: tool.slot_version().to_owned(),
             base: facts.entities(),
             action: RequestEntity::new(facts.place.action.uid),
             resource: RequestEntity::new(facts.place.resource.uid),
@@ -146,6 +152,10 @@ impl Slot {
     ) -> Result<Plain<'a>, Unreadable> {
         question::context(question, &self.shapes, reads)
     }
+}
+
+fn reads_listed(paths: &Paths) -> bool {
+    paths.member("resource").is_some_and(|resource| resource.member("listed").is_some())
 }
 
 /// Validates those that were not validated against the same tool before.

@@ -15,7 +15,12 @@ use crate::policy::{
         values::{self, Unreadable},
     },
 };
-use crate::{capability::Capability, clock::Timestamp, json::Node};
+use crate::{
+    capability::Capability,
+    clock::Timestamp,
+    json::{JsonValue as _, Node},
+    mcp::uris::ResourceUri,
+};
 
 /// Findings of DLP, in numbers and names.
 #[derive(Debug, Clone, Copy)]
@@ -75,6 +80,9 @@ pub(in crate::policy) fn context<'a>(
         let output = values::record(shape, output, wanted, "context.output")?;
         fields.push(("output".into(), output));
     }
+    if wanted.member("resource").is_some() {
+        fields.push(("resource".into(), resource(question)?));
+    }
     if wanted.member("dlp").is_some() {
         fields.push(("dlp".into(), dlp(&question.dlp)));
     }
@@ -111,6 +119,23 @@ pub(in crate::policy) fn facts_json(
     let facts = reads.member("facts").map(|wanted| facts(question, shapes, wanted));
     let members = facts.unwrap_or_default().into_iter();
     Value::Object(members.map(|(name, value)| (name.into_owned(), value.to_json())).collect())
+}
+
+/// The resource that is read. A URI that is none cannot be decided about.
+fn resource<'a>(question: &'a Question<'_>) -> Result<Plain<'a>, Unreadable> {
+    let uri = question.input.get("uri").and_then(|uri| ResourceUri::parse(uri.text()?).ok());
+    let uri = uri.ok_or_else(|| Unreadable::unbuildable("context.resource"))?;
+    let text = |text: &str| Plain::Text(text.to_owned().into());
+    let members = [
+        ("uri", Some(text(uri.as_str()))),
+        ("scheme", Some(text(uri.scheme()))),
+        ("host", Some(text(uri.host()))),
+        ("path", Some(text(uri.path()))),
+        ("mime", question.tool.definition.mime_type().map(text)),
+        ("listed", Some(Plain::Bool(!question.tool.id.is_unlisted()))),
+    ];
+    let told = members.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
+    Ok(Plain::Record(told.collect()))
 }
 
 fn dlp<'a>(facts: &DlpFacts<'a>) -> Plain<'a> {

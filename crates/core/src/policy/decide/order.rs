@@ -217,7 +217,7 @@ fn rate_key(policy: &Compiled, rate: Rate, question: &Question<'_>) -> String {
         (Per::Agent, Some(agent)) => &agent.id,
         (Per::Principal, _) | (Per::Agent, None) => &identity.id,
         (Per::Org, _) => "",
-        (Per::Tool, _) => question.tool.id.as_str(),
+        (Per::Tool, _) => question.tool.id.action(),
     };
     let Rate { count, period_s, per } = rate;
     format!("{}\n{count}/{period_s}\n{}\n{}\n{whose}", policy.id, identity.org, per.as_str())

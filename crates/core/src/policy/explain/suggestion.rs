@@ -63,7 +63,7 @@ pub fn suggested_permit(
         conditions.comment(),
         about.to_lowercase(),
         question.principal.party.uid(),
-        uid(&entity_types().action, tool.id.as_str()),
+        uid(&entity_types().action, tool.id.action()),
         conditions.lines.join(" &&\n  "),
     );
     allows(tool, question, &text).then_some(text)

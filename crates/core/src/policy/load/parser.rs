@@ -217,9 +217,9 @@ fn lints(
 fn compared_group(scope: &RuleScope) -> Option<&EntityUid> {
     let names = entity_types();
     let principals = [&names.user, &names.service];
-    let tools = [&names.tool];
+    let used = [&names.tool, &names.prompt, &names.resource];
     let other = |scope: &'_ EntityScope, kinds: &[&EntityTypeName]| matches!(scope, EntityScope::Eq(uid) if !kinds.contains(&uid.type_name()));
-    [(&scope.principal, &principals[..]), (&scope.resource, &tools[..])]
+    [(&scope.principal, &principals[..]), (&scope.resource, &used[..])]
         .into_iter()
         .find(|(scope, kinds)| other(scope, kinds))
         .and_then(|(scope, _)| scope.parts().0)

@@ -31,9 +31,9 @@ impl Accesses<'_> {
     /// Returns the access to `tool`.
     #[must_use]
     pub fn of(&self, tool: &Capability) -> Access {
-        let bound = self.set.slots.get(tool.id.as_str());
-        let current = bound.is_some_and(|slot| slot.tool_version == tool.version);
-        match self.table.numbers.get(tool.id.as_str()) {
+        let bound = self.set.slots.get(tool.id.slot());
+        let current = bound.is_some_and(|slot| slot.tool_version == tool.slot_version());
+        match self.table.numbers.get(tool.id.slot()) {
             Some(number) if current => self.row.access(*number),
             Some(_) | None => access(&self.set.slot(tool), self.principal),
         }

@@ -42,7 +42,11 @@ impl PolicySet {
         };
         Projection {
             paths: Arc::clone(&slot.listing),
-            input: of("input", question.input),
+            // What policies see of a resource follows from its URI.
+            input: match slot.reads.member("resource") {
+                Some(_) => question.input.to_value(),
+                None => of("input", question.input),
+            },
             tags: slot.reads.tag_paths(),
             facts: question::facts_json(question, &slot.shapes, &slot.reads),
             output: question.output.map(|output| of("output", output)),

@@ -56,7 +56,7 @@ impl OrgView {
         let foreign = if *kind == names.user || *kind == names.service {
             // What is no id is a principal of no org: nothing to keep from anybody.
             id.parse().is_ok_and(|id| !self.members.contains(&id))
-        } else if *kind == names.provider {
+        } else if *kind == names.provider || *kind == names.resource {
             self.foreign_providers.contains(id)
         } else if [&names.tool, &names.prompt, &names.action].contains(&kind) {
             provider_of(id).is_some_and(|slug| self.foreign_providers.contains(slug))

@@ -78,3 +78,80 @@ fn names_of_prompts_are_checked_as_those_of_tools() {
         assert_eq!(errors[0].code, code, "{scope}");
     }
 }
+
+/// A listed resource, a template and what the provider does not list.
+fn resources() -> Vec<Arc<Capability>> {
+    let crm: ProviderSlug = "crm".parse().unwrap();
+    let of = |kind, name: &str| {
+        let name = CapabilityName::of_kind(kind, name).unwrap();
+        Definition::resource(kind, name, json!({"mimeType": "text/plain"}))
+    };
+    let all = [
+        of(CapabilityKind::Resource, "notes://team/a"),
+        of(CapabilityKind::Template, "notes://files/{name}"),
+        Definition::unlisted(),
+    ];
+    let made = all.map(|it| Capability::new(&crm, it, Timestamp::default()).unwrap());
+    made.into_iter().map(Arc::new).collect()
+}
+
+#[test]
+fn reads_of_resources_are_judged_by_their_uris() {
+    let all = resources();
+    let uris = ["notes://team/a", "notes://files/b", "https://open.example/x"];
+    // Scope and condition: the listed one, the one of a template, the one that is not listed.
+    for (scope, wanted) in [
+        ("action, resource", [true, true, false]),
+        ("action in Mcp::Action::\"*:*\", resource", [true, true, false]),
+        ("action in Mcp::Action::\"kind:resource\", resource", [true, true, false]),
+        ("action in Mcp::Action::\"provider:crm\", resource", [true, true, false]),
+        ("action in Mcp::Action::\"hint:read_only\", resource", [true, true, false]),
+        ("action in Mcp::Action::\"crm:*\", resource", [false, false, false]),
+        (
+            "action == Mcp::Action::\"resource:crm\", resource == Mcp::Resource::\"crm\"",
+            [true, true, false],
+        ),
+        ("action == Mcp::Action::\"resource:mail\", resource", [false, false, false]),
+    ] {
+        let set = loaded(&format!("@id(\"p\") permit (principal, {scope});"), &all);
+        let found = all
+            .iter()
+            .zip(uris)
+            .map(|(it, uri)| said(&ask(&set, it, &json!({"uri": uri}))) == "allow p");
+
+        assert_eq!(found.collect::<Vec<_>>(), wanted, "{scope}");
+    }
+    for (condition, wanted) in [
+        ("context.resource.listed", [true, true, false]),
+        ("!context.resource.listed", [false, false, true]),
+        (
+            "context.resource.listed || context.resource.host == \"open.example\"",
+            [true, true, true],
+        ),
+        ("context.resource.uri like \"notes://team/*\"", [true, false, false]),
+        ("context.resource.scheme == \"https\"", [false, false, false]),
+        (
+            "context.resource.host == \"files\" && context.resource.path == \"/b\"",
+            [false, true, false],
+        ),
+        (
+            "context.resource has mime && context.resource.mime == \"text/plain\"",
+            [true, true, false],
+        ),
+    ] {
+        let text = format!(
+            "@id(\"p\") permit (principal, action == Mcp::Action::\"resource:crm\", resource) when {{ {condition} }};"
+        );
+        let set = loaded(&text, &all);
+        let found = all
+            .iter()
+            .zip(uris)
+            .map(|(it, uri)| said(&ask(&set, it, &json!({"uri": uri}))) == "allow p");
+
+        assert_eq!(found.collect::<Vec<_>>(), wanted, "{condition}");
+    }
+    // What is no URI cannot be judged.
+    let forbid = "@id(\"p\") permit (principal, action, resource);\n@id(\"f\") forbid (principal, action == Mcp::Action::\"resource:crm\", resource)\nwhen { context.resource.host == \"shut.example\" };";
+    let set = loaded(forbid, &all);
+    assert_ne!(said(&ask(&set, &all[0], &json!({"uri": "no uri"}))), "allow p");
+}

@@ -42,7 +42,7 @@ impl Catalogue {
         providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Capability>>>)>,
     ) -> Self {
         let by_id = |tools: Vec<Arc<Capability>>| {
-            tools.into_iter().map(|tool| (tool.id.as_str().to_owned(), tool)).collect()
+            tools.into_iter().map(|tool| (tool.id.slot().to_owned(), tool)).collect()
         };
         let providers = providers
             .into_iter()
@@ -73,15 +73,20 @@ impl Catalogue {
 
     /// The tool of this id, or why it is not known here.
     pub fn find_tool(&self, id: &str) -> Result<&Arc<Capability>, &'static str> {
-        let parsed: CapabilityId = id.parse().map_err(|_| "this is no id of a tool or prompt")?;
+        let parsed: CapabilityId =
+            id.parse().map_err(|_| "this is no id of a tool, prompt or resource")?;
         let provider =
             self.providers.get(parsed.provider()).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
-        tools.get(id).ok_or("the provider lists no such tool or prompt")
+        tools.get(parsed.slot()).ok_or("the provider lists no such tool, prompt or resource")
     }
 
     /// Looks up a capability of whatever kind by its id.
     fn capability(&self, id: &str) -> NameLookup {
+        if let Some(slug) = id.strip_prefix(CapabilityKind::Resource.prefix()) {
+            let is_slug = slug.parse::<ProviderSlug>().is_ok();
+            return if is_slug { self.provider(slug) } else { NameLookup::NoName };
+        }
         let Ok(parsed) = id.parse::<CapabilityId>() else { return NameLookup::NoName };
         match self.providers.get(parsed.provider()) {
             None => NameLookup::NoProvider,
@@ -95,8 +100,11 @@ impl Catalogue {
         }
     }
 
-    /// Looks up a resource of this kind by its id without the kind.
-    pub(in crate::policy) fn resource(&self, kind: CapabilityKind, short: &str) -> NameLookup {
+    /// Looks up an entity of this kind by its id: the provider of resources, else the id without the kind.
+    pub(in crate::policy) fn entity(&self, kind: CapabilityKind, short: &str) -> NameLookup {
+        if kind == CapabilityKind::Resource {
+            return self.capability(&format!("{}{short}", kind.prefix()));
+        }
         match CapabilityId::of_kind(kind, short) {
             Ok(id) => self.capability(id.as_str()),
             Err(_) => NameLookup::NoName,
@@ -149,7 +157,7 @@ pub(in crate::policy) struct Hints {
 impl Hints {
     /// Defaults are the MCP spec's: silent tools may destroy and reach the open world.
     fn of(tool: &Capability) -> Self {
-        if tool.id.kind() == CapabilityKind::Prompt {
+        if tool.id.kind() != CapabilityKind::Tool {
             let (read_only, idempotent) = (true, true);
             return Self { read_only, destructive: false, idempotent, open_world: false };
         }
@@ -187,6 +195,9 @@ impl ToolFacts {
         let (kind, provider_group) = match tool.id.kind() {
             CapabilityKind::Tool => ("kind:tool", format!("{}:*", tool.id.provider())),
             CapabilityKind::Prompt => ("kind:prompt", of_provider.clone()),
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                ("kind:resource", of_provider.clone())
+            }
         };
         let mut groups = vec![provider_group.clone(), kind.to_owned(), EVERYTHING.to_owned()];
         if provider_group != of_provider {
@@ -195,25 +206,28 @@ impl ToolFacts {
         groups.extend(hints.groups().map(str::to_owned));
         let provider = uid(&entity_types().provider, tool.id.provider());
         let action = Member {
-            uid: uid(&entity_types().action, tool.id.as_str()),
+            uid: uid(&entity_types().action, tool.id.action()),
             near: Some(uid(&entity_types().action, &provider_group)),
             within: groups.iter().map(|group| uid(&entity_types().action, group)).collect(),
         };
         let labels = labels.iter().map(|label| uid(&entity_types().label, label));
+        // All resources of a provider are one entity, which has its name.
+        let is_resource = tool.id.kind().governed() == CapabilityKind::Resource;
+        let of_resource = is_resource.then(|| tool.id.provider());
         let resource = Member {
-            uid: uid(resource_type(tool.id.kind()), tool.id.short()),
+            uid: uid(resource_type(tool.id.kind()), of_resource.unwrap_or_else(|| tool.id.short())),
             near: Some(provider.clone()),
             within: labels.chain([provider]).collect(),
         };
         Self {
-            id: tool.id.as_str().to_owned(),
-            kind: tool.id.kind(),
+            id: tool.id.action().to_owned(),
+            kind: tool.id.kind().governed(),
             place: RequestTarget { action, resource },
             provider_group,
             groups,
             hints,
             schema_enforced: tool.unenforced().is_empty(),
-            name: tool.id.name().to_owned(),
+            name: of_resource.unwrap_or_else(|| tool.id.name()).to_owned(),
         }
     }
 

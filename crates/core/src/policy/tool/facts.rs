@@ -81,7 +81,7 @@ pub(in crate::policy) struct Declared {
 impl Declared {
     /// The facts of a tool; what is declared for it goes before what is for its provider.
     pub(in crate::policy) fn facts_of(&self, tool: &CapabilityId) -> Vec<Arc<Fact>> {
-        let own = self.facts.get(tool.as_str()).into_iter().flatten();
+        let own = self.facts.get(tool.action()).into_iter().flatten();
         let shared = self.facts.get(&group(tool)).into_iter().flatten();
         let mut found: Vec<Arc<Fact>> = Vec::new();
         for fact in own.chain(shared) {
@@ -96,7 +96,7 @@ impl Declared {
     pub(in crate::policy) fn labels_of(&self, tool: &CapabilityId) -> Vec<&str> {
         let group = group(tool);
         let has =
-            |tools: &BTreeSet<String>| tools.contains(tool.as_str()) || tools.contains(&group);
+            |tools: &BTreeSet<String>| tools.contains(tool.action()) || tools.contains(&group);
         self.labels
             .iter()
             .filter(|(_, tools)| has(tools))
@@ -133,11 +133,13 @@ impl Declared {
     }
 }
 
-/// The pattern that names all tools of a provider; prompts are named one by one.
+/// The pattern that names all tools of a provider; prompts are named one by one, and resources by their provider.
 fn group(tool: &CapabilityId) -> String {
     match tool.kind() {
         CapabilityKind::Tool => format!("{}:*", tool.provider()),
-        CapabilityKind::Prompt => tool.to_string(),
+        CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
+            tool.action().to_owned()
+        }
     }
 }
 
@@ -214,6 +216,9 @@ fn fact(name: String, written: WrittenFact) -> Result<Fact, String> {
 }
 
 fn is_pattern(text: &str) -> bool {
+    if let Some(slug) = text.strip_prefix(CapabilityKind::Resource.prefix()) {
+        return slug.parse::<ProviderSlug>().is_ok();
+    }
     match text.strip_suffix(":*") {
         Some(provider) => provider.parse::<ProviderSlug>().is_ok(),
         None => text.parse::<CapabilityId>().is_ok(),

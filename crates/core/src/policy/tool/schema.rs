@@ -86,12 +86,13 @@ fn add_tool(actions: &mut Map<String, Value>, tool: &ToolFacts, shapes: &Shapes)
     let resource = match tool.kind {
         CapabilityKind::Tool => "Tool",
         CapabilityKind::Prompt => "Prompt",
+        CapabilityKind::Resource | CapabilityKind::Template => "Resource",
     };
     let groups: Vec<Value> = tool.groups.iter().map(|group| json!({ "id": group })).collect();
     let applies_to = json!({
         "principalTypes": ["User", "Service"],
         "resourceTypes": [resource],
-        "context": context(shapes),
+        "context": context(shapes, tool.kind),
     });
     actions.insert(tool.id.clone(), json!({ "memberOf": groups, "appliesTo": applies_to }));
 }
@@ -119,7 +120,7 @@ fn entity_types() -> Value {
         "Org": {}, "Role": {}, "Scope": {}, "Provider": {}, "Label": {},
         "Group": { "memberOfTypes": ["Group", "Org"] },
         "User": principal, "Service": principal,
-        "Tool": tool, "Prompt": tool,
+        "Tool": tool, "Prompt": tool, "Resource": tool,
     })
 }
 
@@ -171,7 +172,7 @@ fn facts(facts: &[Arc<Fact>]) -> Members {
     facts.iter().map(member).collect()
 }
 
-fn context(shapes: &Shapes) -> Value {
+fn context(shapes: &Shapes, kind: CapabilityKind) -> Value {
     let request = record(&[
         ("time", "datetime", true),
         ("hour_utc", "Long", true),
@@ -195,6 +196,12 @@ fn context(shapes: &Shapes) -> Value {
     attributes.insert("request".to_owned(), request);
     attributes.insert("agent".to_owned(), agent);
     attributes.insert("dlp_output".to_owned(), dlp(false));
+    if kind == CapabilityKind::Resource {
+        let members = ["uri", "scheme", "host", "path"].map(|name| (name, "String", true));
+        let more = [("mime", "String", false), ("listed", "Boolean", true)];
+        let resource: Vec<_> = members.into_iter().chain(more).collect();
+        attributes.insert("resource".to_owned(), record(&resource));
+    }
     if let Some(output) = &shapes.output {
         let mut output = record_json(output);
         optional(&mut output);

@@ -21,13 +21,20 @@ use crate::{
     mcp::{common, question, server_info},
 };
 
+/// Member of a read that tells for how long it stays true, in milliseconds.
+const TTL: &str = "ttlMs";
+
 /// Written into each answer of the stateless era.
 static SERVER_INFO: LazyLock<Value> = LazyLock::new(server_info);
 
-/// A result of `tools/call`.
+/// A result of a use.
 pub(super) struct CallResultBody<'a> {
     pub(super) era: Era,
     pub(super) members: Option<Node<'a>>,
+    /// The members in which URIs carry their provider, if any of them holds one.
+    pub(super) renamed: Option<Value>,
+    /// Milliseconds for which the client may keep what it read, at most.
+    pub(super) kept_for: Option<u64>,
     /// Questions of the tool, instead of members.
     pub(super) asks: Option<Value>,
     /// A task that was begun, instead of members.
@@ -73,10 +80,13 @@ impl CallResultBody<'_> {
             // Clients of the older era know it as an object only.
             let is_known =
                 self.era == Era::Modern || name != "structuredContent" || value.is_object();
-            if is_known && name != meta::META && name != "resultType" {
+            if is_known && name != meta::META && name != "resultType" && name != TTL {
                 serde_json::to_writer(&mut *text, name)?;
                 text.push(b':');
-                text.extend_from_slice(value.line().as_bytes());
+                match self.renamed.as_ref().and_then(|renamed| renamed.get(name)) {
+                    Some(renamed) => serde_json::to_writer(&mut *text, renamed)?,
+                    None => text.extend_from_slice(value.line().as_bytes()),
+                }
                 text.push(b',');
             }
         }
@@ -116,6 +126,12 @@ impl Serialize for CallResultBody<'_> {
                 out.serialize_entry("resultType", "complete")?;
             }
             (None, None) => {}
+        }
+        if let Some(most) = self.kept_for {
+            let told = self.members.and_then(|members| members.get(TTL));
+            let told = told.and_then(|ttl| ttl.to_value().as_u64()).unwrap_or_default();
+            out.serialize_entry(TTL, &told.min(most))?;
+            out.serialize_entry("cacheScope", "private")?;
         }
         if let Some(sentence) = &self.sentence {
             out.serialize_entry("content", &[Text { kind: "text", text: sentence }])?;

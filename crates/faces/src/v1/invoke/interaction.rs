@@ -29,14 +29,14 @@ pub(crate) struct InteractionRequest {
 
 /// The part of a call that is about questions. A caller that says nothing is given the questions of a
 /// tool, too, but its upstream is told of no capability, and then asks only if it ignores that.
-pub(super) fn conversation(request: Option<InteractionRequest>) -> Conversation {
+pub(in crate::v1) fn conversation(request: Option<InteractionRequest>) -> Conversation {
     let InteractionRequest { capabilities, state, responses } = request.unwrap_or_default();
     Conversation { capabilities, questions: Questions::All, state, responses }
 }
 
 impl InteractionRequest {
     /// Reads the member, if it is there. As in every body, `null` stands for absent.
-    pub(super) fn read(value: Option<Value>) -> Result<Option<Self>, Refusal> {
+    pub(in crate::v1) fn read(value: Option<Value>) -> Result<Option<Self>, Refusal> {
         let mut members = match value {
             None | Some(Value::Null) => return Ok(None),
             Some(Value::Object(members)) => members,

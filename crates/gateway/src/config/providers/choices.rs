@@ -34,13 +34,16 @@ impl From<Pin> for Pinning {
 pub(super) enum Exposed {
     Tools,
     Prompts,
+    Resources,
 }
 
-impl From<Exposed> for CapabilityKind {
-    fn from(exposed: Exposed) -> Self {
-        match exposed {
-            Exposed::Tools => Self::Tool,
-            Exposed::Prompts => Self::Prompt,
+impl Exposed {
+    /// The kinds of what is listed and used then.
+    pub(super) const fn kinds(self) -> &'static [CapabilityKind] {
+        match self {
+            Self::Tools => &[CapabilityKind::Tool],
+            Self::Prompts => &[CapabilityKind::Prompt],
+            Self::Resources => &[CapabilityKind::Resource, CapabilityKind::Template],
         }
     }
 }

@@ -30,9 +30,10 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
     let scope = |method: &Method, path: &str| match (method.as_str(), path) {
         (
             "GET",
-            "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out" | "/v1/prompts" | "/v1/prompts/{id}",
+            "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out" | "/v1/prompts" | "/v1/prompts/{id}"
+            | "/v1/resources",
         ) => Some("mcps:read"),
-        ("POST", "/v1/mcps/{id}/invoke" | "/v1/prompts/{id}/get") => Some("mcps:invoke"),
+        ("POST", "/v1/mcps/{id}/invoke" | "/v1/prompts/{id}/get" | "/v1/resources/read") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/waiting" | "/v1/providers/{id}") => Some("providers:read"),
         ("DELETE", "/v1/providers/{id}")
         | (

@@ -1,0 +1,290 @@
+//! URIs of resources. A URI is never rewritten, so that policies judge what is sent.
+
+use std::{fmt, net::Ipv4Addr};
+
+use percent_encoding::percent_decode_str;
+
+mod renamed;
+mod template;
+
+pub use self::{
+    renamed::{inner, outer, renamed},
+    template::Template,
+};
+
+/// Most bytes of a URI or of a template.
+const MAX_BYTES: usize = 2_048;
+/// Schemes with a server. Many readers take one from such a URI even if `//` does not announce it.
+const WITH_SERVER: [&str; 5] = ["http", "https", "ws", "wss", "ftp"];
+
+/// Reason that a URI or a template is refused; never holds its text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.sentence())]
+pub enum UriError {
+    Length,
+    Character,
+    Scheme,
+    Encoding,
+    Authority,
+    DotSegment,
+    Expressions,
+    Adjacent,
+    Expression,
+}
+
+impl UriError {
+    /// The rule that the text breaks.
+    #[must_use]
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Length => "the URI is longer than 2,048 bytes",
+            Self::Character => {
+                "the URI has a space, a backslash or another character that RFC 3986 does not allow"
+            }
+            Self::Scheme => "the URI does not begin with a scheme, a colon and something behind it",
+            Self::Encoding => {
+                "a `%` of the URI does not begin two hexadecimal digits, or they encode no UTF-8"
+            }
+            Self::Authority => {
+                "the URI has a user, no host, or a host or port that readers understand differently"
+            }
+            Self::DotSegment => "the URI has a segment `.` or `..`",
+            Self::Expressions => "the template has more than 16 expressions or 64 variables",
+            Self::Adjacent => "two expressions of the template have no text between them",
+            Self::Expression => {
+                "an expression breaks RFC 6570, or its values cannot be read back from a URI"
+            }
+        }
+    }
+}
+
+/// The URI of a resource, as it came.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceUri(String);
+
+impl ResourceUri {
+    /// Accepts a URI of RFC 3986 that every reader takes apart in the same way.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        if text.len() > MAX_BYTES {
+            return Err(UriError::Length);
+        }
+        if !text.bytes().all(is_legal) {
+            return Err(UriError::Character);
+        }
+        let (scheme, authority, path) = parts(text);
+        if !is_scheme(scheme) || text.len() == scheme.len() + 1 {
+            return Err(UriError::Scheme);
+        }
+        let decoded = percent_decode_str(text).decode_utf8();
+        let is_text = decoded.is_ok_and(|decoded| !decoded.contains('\0'));
+        if !is_text || encoded(text).any(|byte| byte.is_none()) {
+            return Err(UriError::Encoding);
+        }
+        let host = host_of(authority);
+        let has_server = WITH_SERVER.iter().any(|it| it.eq_ignore_ascii_case(scheme));
+        if !is_host(host) || host.is_empty() && (has_server || !authority.is_empty()) {
+            return Err(UriError::Authority);
+        }
+        if has_dot_segment(path) || has_dot_segment(host) {
+            return Err(UriError::DotSegment);
+        }
+        Ok(Self(text.to_owned()))
+    }
+
+    /// The whole URI.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text in front of the first colon.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        parts(&self.0).0
+    }
+
+    /// The authority without its port; empty if the URI has none.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        host_of(parts(&self.0).1)
+    }
+
+    /// The path, percent-encoded as in the URI.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        parts(&self.0).2
+    }
+
+    /// True if no reader finds other segments or another host in it: the path has no empty segment and no encoded slash,
+    /// backslash or percent sign, and the host is a name of plain letters without a final dot, or an address in dotted
+    /// or bracketed form. Policies about hosts and paths mean such URIs.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        let (_, authority, path) = parts(&self.0);
+        let lower = path.to_ascii_lowercase();
+        let encoded = ["%25", "%2f", "%5c"].iter().any(|it| lower.contains(it));
+        let host = host_of(authority);
+        let number = |label: &str| {
+            let hex = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
+            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+            hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())) || digits(label)
+        };
+        let last = host.rsplit('.').next().unwrap_or_default();
+        let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
+        !encoded
+            && !path.contains("//")
+            && !host.contains('%')
+            && !host.ends_with('.')
+            && (host.is_empty() || is_address || !number(last))
+    }
+
+    /// True if RFC 3986 §6.2.2 would leave the URI as it is: scheme and host in lower case, and no
+    /// other percent-encoding than has to be, in upper case.
+    #[must_use]
+    pub fn is_normal(&self) -> bool {
+        let (scheme, authority, _) = parts(&self.0);
+        let mut letters = scheme.bytes().chain(percent_decode_str(authority));
+        !letters.any(|byte| byte.is_ascii_uppercase()) && has_normal_encoding(&self.0)
+    }
+}
+
+/// The size alone: what a caller asked for is not logged.
+impl fmt::Debug for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "URI of {} bytes", self.0.len())
+    }
+}
+
+/// Scheme, authority and path.
+fn parts(text: &str) -> (&str, &str, &str) {
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let Some(rest) = rest.strip_prefix("//") else { return (scheme, "", rest) };
+    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    (scheme, authority, path)
+}
+
+fn host_of(authority: &str) -> &str {
+    let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+    authority.rsplit_once(':').filter(|it| port(it.1)).map_or(authority, |it| it.0)
+}
+
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+/// True for a literal address, and for a name without delimiters, for one that is encoded delimits
+/// for some readers.
+fn is_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        return address.bytes().all(|byte| byte.is_ascii_hexdigit() || b":.".contains(&byte));
+    }
+    !percent_decode_str(host).any(|byte| b"@:/?#[]\\%".contains(&byte))
+}
+
+/// Encoded dots, slashes and backslashes count, and parameters of a segment do not.
+fn has_dot_segment(path: &str) -> bool {
+    let path = percent_decode_str(path).decode_utf8_lossy();
+    let mut segments = path.split(['/', '\\']);
+    segments.any(|segment| matches!(segment.split(';').next(), Some("." | "..")))
+}
+
+/// The digits after each `%` and the byte that they encode, if they are two.
+fn encoded(text: &str) -> impl Iterator<Item = Option<(&str, u8)>> {
+    text.split('%').skip(1).map(|rest| {
+        let digits = rest.get(..2).filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        Some((digits, u8::from_str_radix(digits, 16).ok()?))
+    })
+}
+
+fn has_normal_encoding(text: &str) -> bool {
+    let lower = |digits: &str| digits.bytes().any(|digit| digit.is_ascii_lowercase());
+    encoded(text).all(|it| it.is_some_and(|(digits, byte)| !lower(digits) && !is_unreserved(byte)))
+}
+
+/// True for `%` and the unreserved and reserved characters of RFC 3986.
+fn is_legal(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uris_are_taken_apart_and_stay_what_they_are() {
+        for (text, scheme, host, path, is_normal) in [
+            ("x:y", "x", "", "y", true),
+            ("x://", "x", "", "", true),
+            ("file:///a/b.md", "file", "", "/a/b.md", true),
+            ("file://Share/a", "file", "Share", "/a", false),
+            ("ui://get-time/mcp-app.html", "ui", "get-time", "/mcp-app.html", true),
+            ("mailto:a@b.c", "mailto", "", "a@b.c", true),
+            ("git+ssh://h.x/r.git", "git+ssh", "h.x", "/r.git", true),
+            ("https://h:8443/a?q=1#f", "https", "h", "/a", true),
+            ("http://[::1]:80", "http", "[::1]", "", true),
+            ("x://h?q=/../a@b", "x", "h", "", true),
+            ("x://h//a", "x", "h", "//a", true),
+            ("x://h/.a/b..c/...", "x", "h", "/.a/b..c/...", true),
+            ("x://h/[id].tsx", "x", "h", "/[id].tsx", true),
+            ("x://caf%C3%A9/a%20b%2Fc", "x", "caf%C3%A9", "/a%20b%2Fc", true),
+            ("x://h/%c3%a9", "x", "h", "/%c3%a9", false),
+            ("x://h/%7Ea", "x", "h", "/%7Ea", false),
+        ] {
+            let uri = ResourceUri::parse(text).expect(text);
+
+            assert_eq!(
+                (uri.as_str(), uri.scheme(), uri.host(), uri.path()),
+                (text, scheme, host, path)
+            );
+            assert_eq!(uri.is_normal(), is_normal, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_readers_understand_differently_is_refused() {
+        use UriError::{Authority, Character, DotSegment, Encoding, Length, Scheme};
+        let longest = format!("x:{}", "y".repeat(MAX_BYTES - 2));
+        assert_eq!(format!("{:?}", ResourceUri::parse(&longest).unwrap()), "URI of 2048 bytes");
+        for (text, expected) in [
+            (format!("{longest}y").as_str(), Length),
+            ("", Scheme),
+            (":a", Scheme),
+            ("1x:a", Scheme),
+            ("x_y:a", Scheme),
+            ("x:a b", Character),
+            ("x:\u{7f}", Character),
+            ("x:é", Character),
+            ("x:a\u{202e}b", Character),
+            ("x:a\\b", Character),
+            ("x:{id}", Character),
+            ("x:%", Encoding),
+            ("x:%2g", Encoding),
+            ("x:%00", Encoding),
+            ("x:%FF", Encoding),
+            ("x:%C0%AE", Encoding),
+            ("https://user@h/", Authority),
+            ("https://h%40i/", Authority),
+            ("https://h%2Fi/", Authority),
+            ("https://h:8x/", Authority),
+            ("https://[::1/", Authority),
+            ("https:h/x", Authority),
+            ("HTTPS:///h/x", Authority),
+            ("x://:80/", Authority),
+            ("x://h/../a", DotSegment),
+            ("x://h/a/.", DotSegment),
+            ("x://h/%2e%2E/a", DotSegment),
+            ("x://h/a%2f..%2Fb", DotSegment),
+            ("x://h/..%5Ca", DotSegment),
+            ("x://h/..;a/b", DotSegment),
+            ("ui://../other/x", DotSegment),
+        ] {
+            assert_eq!(ResourceUri::parse(text).unwrap_err(), expected, "{text}");
+        }
+    }
+}

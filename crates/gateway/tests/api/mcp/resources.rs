@@ -1,0 +1,260 @@
+//! Resources and templates: listed, read and refused on the law of tools, at both MCP addresses and over REST.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+use super::{ask, ask_legacy, error, modern_named, own};
+use crate::prelude::*;
+
+const EXPOSED: &str = "expose = [\"resources\", \"tools\"]";
+
+const POLICIES: &str = r#"
+@id("all") permit (principal, action in Mcp::Action::"*:*", resource);
+@id("open-site") permit (principal, action == Mcp::Action::"resource:up", resource == Mcp::Resource::"up")
+when { !context.resource.listed && context.resource.scheme == "https" && context.resource.host == "open.example" };
+@id("no-board") @reason("Minutes stay inside")
+forbid (principal, action in Mcp::Action::"kind:resource", resource is Mcp::Resource)
+when { context.resource.path like "*/board/*" };
+@id("mask-mail") @phase("response") @redact("output: email")
+forbid (principal, action in Mcp::Action::"provider:up", resource)
+when { context has dlp_output && context.dlp_output.findings.contains("email") };
+"#;
+
+fn offered() -> Vec<HostileTool> {
+    let contents = |content: Value| Script::Result(json!({"contents": [content]}).to_string());
+    let text = |uri: &str, text: &str| {
+        contents(json!({"uri": uri, "mimeType": "text/plain", "text": text}))
+    };
+    let blob = |uri: &str, bytes: &[u8]| {
+        contents(json!({"uri": uri, "mimeType": "image/png", "blob": STANDARD.encode(bytes)}))
+    };
+    let resource = |uri: &str, script: Script| {
+        tool(uri, script).reading(json!({"name": "a name", "mimeType": "text/plain", "size": 7}))
+    };
+    let link = json!({"content": [
+        {"type": "resource_link", "uri": "notes://a", "name": "a"},
+        {"type": "resource", "resource": {"uri": "ui://panel", "text": "notes://a"}},
+    ]});
+    vec![
+        tool("link", Script::Result(link.to_string())),
+        resource("notes://a", Script::Echo),
+        resource("notes://board/b", Script::Echo),
+        resource("notes://x/board/b", Script::Echo),
+        resource("notes://mail", text("notes://mail", "Write to ada@acme.example.")),
+        resource("notes://key", text("notes://key", "AKIAIOSFODNN7EXAMPLX")),
+        resource(
+            "notes://picture",
+            blob("notes://picture", b"my key: AKIAIOSFODNN7EXAMPLX, keep it"),
+        ),
+        resource("notes://empty", Script::Result(json!({"contents": []}).to_string())),
+        resource("notes://gone", Script::Rpc(-32002)),
+        resource("notes://odd", contents(json!({"uri": "notes://odd"}))),
+        resource("notes://files/{name}", Script::Echo),
+        resource("https://open.example/x{y}{z}", Script::Echo),
+        resource("notes://up/../a", Script::Echo),
+    ]
+}
+
+async fn exposed() -> Scene {
+    scene_with(offered(), EXPOSED, |builder| builder.policies(POLICIES)).await
+}
+
+async fn read(scene: &Scene, path: &str, uri: &str) -> Answer {
+    ask(&scene.gateway, &scene.who, path, "resources/read", json!({ "uri": uri })).await
+}
+
+fn uris(answer: &Answer, list: &str, member: &str) -> Vec<String> {
+    let all = answer.at(&format!("/result/{list}")).as_array().expect("a list").iter();
+    all.map(|it| it[member].as_str().expect("a URI").to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_are_listed_where_they_are_exposed_and_carry_their_provider_where_there_are_several()
+ {
+    let scene = exposed().await;
+    let hidden = scene_with(offered(), "", |builder| builder).await;
+
+    for (path, first, template) in [
+        ("/mcp", "up+notes://a", "up+notes://files/{name}"),
+        ("/mcp/up", "notes://a", "notes://files/{name}"),
+    ] {
+        let listed = ask(&scene.gateway, &scene.who, path, "resources/list", json!({})).await;
+        let made =
+            ask(&scene.gateway, &scene.who, path, "resources/templates/list", json!({})).await;
+        let told = ask(&scene.gateway, &scene.who, path, "server/discover", json!({})).await;
+        let legacy =
+            ask_legacy(&scene.gateway, &scene.who, path, "resources/list", json!({})).await;
+
+        let found = uris(&listed, "resources", "uri");
+        assert_eq!((found.len(), found[0].as_str()), (9, first), "{}", listed.text);
+        assert_eq!(found, uris(&legacy, "resources", "uri"));
+        assert_eq!(uris(&made, "resourceTemplates", "uriTemplate"), [template]);
+        has!(listed, 200, "/result/cacheScope": "private", "/result/resources/0/name": "a name",
+            "/result/resources/0/mimeType": "text/plain", "/result/resources/0/size": 7);
+        has!(told, 200, "/result/capabilities/resources/listChanged": true);
+        for (method, params) in [
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("resources/read", json!({"uri": first})),
+        ] {
+            let refused = ask(&hidden.gateway, &hidden.who, path, method, params).await;
+            assert_eq!(error(&refused).1, -32601, "{}", refused.text);
+        }
+    }
+    assert!(hidden.upstream.calls().is_empty());
+    let names = scene.gateway.get(&scene.who, "/v1/tools/left-out").await.text;
+    assert!(names.contains("notes://up/../a") && names.contains("{y}{z}"), "{names}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_resource_is_read_under_the_law_of_calls_and_leaves_one_event() {
+    let scene = exposed().await;
+    let file = "resource:up:notes://files/{name}";
+    let unlisted = "resource:up:*";
+    // URI: code of the JSON-RPC error or 0, outcome of the event, its target, requests upstream.
+    for (uri, code, outcome, target, sent) in [
+        ("notes://a", 0, "success", "resource:up:notes://a", 1),
+        ("notes://files/b.txt", 0, "success", file, 1),
+        ("https://open.example/xpage", 0, "success", unlisted, 1),
+        ("https://open.example/x/board/page", 403, "denied", unlisted, 0),
+        ("https://shut.example/page", 403, "denied", unlisted, 0),
+        ("notes://b", 403, "denied", unlisted, 0),
+        ("notes://files/a%2Fb", 403, "denied", unlisted, 0),
+        ("notes://x/board/b", 403, "denied", "resource:up:notes://x/board/b", 0),
+        ("notes://files/AKIAIOSFODNN7EXAMPLX", 403, "denied", file, 0),
+        ("notes://mail", 0, "success", "resource:up:notes://mail", 1),
+        ("notes://empty", -32602, "not_found", "resource:up:notes://empty", 1),
+        ("notes://gone", -32602, "not_found", "resource:up:notes://gone", 1),
+        ("notes://odd", 502, "upstream_error", "resource:up:notes://odd", 1),
+        ("notes://up/../a", -32602, "not_found", "", 0),
+        ("notes://up/%2e%2E/a", -32602, "not_found", "", 0),
+        ("notes://me@up/a", -32602, "not_found", "", 0),
+        ("a", -32602, "not_found", "", 0),
+        ("*", -32602, "not_found", "", 0),
+    ] {
+        for path in ["/mcp", "/mcp/up"] {
+            scene.upstream.forget();
+            let asked = if path == "/mcp" { format!("up+{uri}") } else { uri.to_owned() };
+            let answer = read(&scene, path, &asked).await;
+
+            assert_eq!(
+                answer.at("/error/code").as_i64().unwrap_or(0),
+                code,
+                "{uri} {}",
+                answer.text
+            );
+            assert_eq!(answer.status, 200, "{uri} {}", answer.text);
+            assert_eq!(scene.upstream.calls().len(), sent, "{uri}");
+            let events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+            assert_eq!(events.len(), 1, "{uri}");
+            has!("{uri}"; events[0], "/type": "mcp.invocation");
+            assert_eq!(events[0]["outcome"]["status"], outcome, "{uri}");
+            assert_eq!(events[0]["target"]["id"].as_str().unwrap_or_default(), target, "{uri}");
+            if code == -32602 {
+                assert_eq!(answer.at("/error/data/uri"), &json!(asked), "{}", answer.text);
+            }
+            if outcome == "success" {
+                assert_eq!(own(&answer, "governance")["decision"], "allow");
+                let told = answer.at("/result/contents/0/uri").as_str().expect("a URI");
+                assert_eq!(told, asked, "{}", answer.text);
+                has!(answer, 200, "/result/cacheScope": "private", "/result/ttlMs": 0);
+                assert_eq!(answer.at("/result/content"), &Value::Null, "{}", answer.text);
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_both_eras_and_servers_are_told_in_their_words() {
+    let scene = exposed().await;
+    let legacy = ask_legacy(
+        &scene.gateway,
+        &scene.who,
+        "/mcp/up",
+        "resources/read",
+        json!({"uri": "notes://gone"}),
+    );
+    assert_eq!(error(&legacy.await), (200, -32002));
+    let named = read(&scene, "/mcp", "up+notes://a").await;
+    has!(named, 200, "/result/contents/0/text": "notes://a");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_resource_holds_is_scanned_also_in_base64() {
+    let scene = exposed().await;
+
+    let mail = read(&scene, "/mcp/up", "notes://mail").await;
+    let key = read(&scene, "/mcp/up", "notes://key").await;
+    let picture = read(&scene, "/mcp/up", "notes://picture").await;
+
+    has!(mail, 200, "/result/contents/0/text": "Write to [REDACTED:email].");
+    has!(key, 200, "/result/contents/0/text": "[REDACTED:aws_access_key]");
+    let blob = picture.at("/result/contents/0/blob").as_str().expect("a blob");
+    let opened = STANDARD.decode(blob).expect("base64");
+    assert_eq!(String::from_utf8(opened).unwrap(), "my key: [REDACTED:aws_access_key], keep it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uris_in_answers_of_tools_carry_their_provider_where_there_are_several() {
+    let scene = exposed().await;
+    for (path, name, link, panel) in [
+        ("/mcp", "up__link", "up+notes://a", "ui://up/panel"),
+        ("/mcp/up", "link", "notes://a", "ui://panel"),
+    ] {
+        let params = json!({"name": name, "arguments": {}});
+        let answer = ask(&scene.gateway, &scene.who, path, "tools/call", params).await;
+        has!(answer, 200, "/result/content/0/uri": link, "/result/content/1/resource/uri": panel,
+            "/result/content/1/resource/text": "notes://a");
+    }
+}
+
+/// `GET /v1/resources` and `POST /v1/resources/read`.
+#[tokio::test(flavor = "multi_thread")]
+async fn rest_lists_resources_and_reads_them() {
+    let scene = exposed().await;
+    let who = &scene.who;
+
+    let listed = scene.gateway.get(who, "/v1/resources?provider=up").await;
+    let ids: Vec<_> = listed.at("/data/items").as_array().expect("items").iter().collect();
+    assert_eq!(ids.len(), 10, "{}", listed.text);
+    has!(listed, 200, "/data/items/0/uri": "notes://a", "/data/items/0/size": 7,
+        "/data/items/0/mime_type": "text/plain", "/data/items/0/access": "conditional");
+    assert_eq!(listed.at("/data/items/3/uri_template"), "notes://files/{name}");
+    for (body, status, code) in [
+        (json!({"uri": "notes://a"}), 200, ""),
+        (json!({"uri": "notes://a", "provider": "up"}), 200, ""),
+        (json!({"uri": "notes://files/x"}), 200, ""),
+        (json!({"uri": "https://open.example/xpage", "provider": "up"}), 200, ""),
+        (json!({"uri": "https://open.example/xpage"}), 404, "not_found"),
+        (json!({"uri": "notes://a", "provider": "other"}), 404, "not_found"),
+        (json!({"uri": "//a", "provider": "up:notes"}), 400, "invalid_request"),
+        (json!({"uri": "notes://x/board/b"}), 403, "policy_denied"),
+        (json!({"uri": 7}), 400, "invalid_request"),
+        (json!({"provider": "up"}), 400, "invalid_request"),
+        (json!({"uri": "notes://a", "more": 1}), 400, "invalid_request"),
+    ] {
+        let answer = scene.gateway.post(who, "/v1/resources/read", &body.to_string()).await;
+        assert_eq!(answer.status, status, "{body} {}", answer.text);
+        match status {
+            200 => assert_eq!(answer.at("/result/contents/0/uri"), &body["uri"], "{}", answer.text),
+            _ => assert_eq!(answer.refusal().1, code, "{body} {}", answer.text),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_uri_in_a_header_has_to_be_that_of_the_resource() {
+    let scene = exposed().await;
+    for (told, status) in [
+        ("up+notes://a", 200),
+        ("=?base64?dXArbm90ZXM6Ly9h?=", 200),
+        ("notes://a", 400),
+        ("up+notes://x/board/b", 400),
+    ] {
+        let params = json!({"uri": "up+notes://a"});
+        let Scene { gateway, who, .. } = &scene;
+        let request = modern_named(gateway, who, "/mcp", "resources/read", &params, Some(told));
+        let answer = gateway.send(request).await;
+        assert_eq!(answer.status, status, "{told} {}", answer.text);
+    }
+    assert_eq!(scene.upstream.calls().len(), 2);
+}
