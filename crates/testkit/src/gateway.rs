@@ -101,8 +101,14 @@ impl Builder {
     /// Adds the built-in sample server as provider `sample`.
     #[must_use]
     pub fn sample(self) -> Self {
+        self.sample_with("")
+    }
+
+    /// The same, with more configuration of it.
+    #[must_use]
+    pub fn sample_with(self, more: &str) -> Self {
         let binary = self.binary.to_string_lossy().into_owned();
-        self.stdio("sample", &[&binary, "sample-mcp"], "")
+        self.stdio("sample", &[&binary, "sample-mcp"], more)
     }
 
     /// Replaces all policies by one file.

@@ -21,7 +21,7 @@ use tokio::{
 };
 use tokio_util::sync::DropGuard;
 
-use self::listed::{define, define_prompt, define_resources};
+use self::listed::listed;
 use crate::serving::{listen, until_dropped};
 
 /// The longest a test waits for a call to arrive.
@@ -242,7 +242,13 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let (headers, body) = read(&mut stream).await?;
     let message: Value = serde_json::from_str(&body).unwrap_or_default();
     let id = at(&message, "/id").clone();
-    match at(&message, "/method").as_str().unwrap_or_default() {
+    let method = at(&message, "/method").as_str().unwrap_or_default();
+    if let Some(list) = shared.tools.iter().find(|it| it.is_list() && it.name == method) {
+        let script = list.script.clone();
+        let call = HostileCall { tool: method.to_owned(), headers, body, message };
+        return play(&mut stream, &script, &call, shared).await;
+    }
+    match method {
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
@@ -250,25 +256,9 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
-        "tools/list" => {
-            let tools = shared.tools.iter().filter(|it| it.is_tool()).map(define);
-            let tools: Vec<Value> = tools.collect();
-            let result = json!({"resultType": "complete", "tools": tools});
-            send(&mut stream, 200, &success(&id, &result.to_string())).await
-        }
-        "prompts/list" => {
-            let prompts = shared.tools.iter().filter_map(define_prompt).collect::<Vec<Value>>();
-            let result = json!({"resultType": "complete", "prompts": prompts});
-            send(&mut stream, 200, &success(&id, &result.to_string())).await
-        }
-        "resources/list" => {
-            let listed = define_resources(&shared.tools, "uri");
-            let result = json!({"resultType": "complete", "resources": listed});
-            send(&mut stream, 200, &success(&id, &result.to_string())).await
-        }
-        "resources/templates/list" => {
-            let listed = define_resources(&shared.tools, "uriTemplate");
-            let result = json!({"resultType": "complete", "resourceTemplates": listed});
+        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+            let (member, listed) = listed(&shared.tools, method);
+            let result = json!({"resultType": "complete", (member): listed});
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
         "resources/read" => {
@@ -280,7 +270,7 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             shared.saw(call.clone());
             play(&mut stream, &script, &call, shared).await
         }
-        method @ ("tools/call" | "prompts/get") => {
+        "tools/call" | "prompts/get" => {
             let is_prompt = method == "prompts/get";
             let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
             let same = |known: &&HostileTool| {

@@ -112,11 +112,6 @@ impl CallError {
         Self { kind: CallErrorKind::NotFound, executed: Executed::No }
     }
 
-    /// Returns true for an error in the words of JSON-RPC.
-    pub(crate) fn is_refusal(&self) -> bool {
-        self.kind == CallErrorKind::Upstream(UpstreamReason::JsonrpcError)
-    }
-
     /// The caller gave the call up.
     pub(crate) const fn cancelled(executed: Executed) -> Self {
         Self::upstream(UpstreamReason::Cancelled, executed)

@@ -192,7 +192,9 @@ impl Server {
             // What is listed beside tools may not keep them waiting.
             let deadline = match kind {
                 CapabilityKind::Tool => deadline,
-                _ => deadline.min(Instant::now() + BESIDE_TOOLS),
+                CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
+                    deadline.min(Instant::now() + BESIDE_TOOLS)
+                }
             };
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {

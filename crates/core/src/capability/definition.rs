@@ -216,6 +216,15 @@ mod tests {
         one.output_schema = Some(json!({"type": "object"}));
         one.annotations = json!({"readOnlyHint": true});
         assert_eq!(Definition::from_json(one.to_json()), Some(one));
+        for (kind, name) in
+            [(CapabilityKind::Resource, "notes://a"), (CapabilityKind::Template, "notes://{a}")]
+        {
+            let name = CapabilityName::of_kind(kind, name).unwrap();
+            let one = Definition::resource(kind, name, json!({"mimeType": "text/plain"}));
+            assert_eq!(Definition::from_json(one.to_json()), Some(one));
+        }
+        let prompt = Definition::prompt("a".parse().unwrap(), json!([{"name": "b"}]));
+        assert_eq!(Definition::from_json(prompt.to_json()), Some(prompt));
         assert_eq!(Definition::from_json(json!({"name": "x"})), None);
         assert_eq!(Definition::from_json(json!([])), None);
     }

@@ -26,6 +26,7 @@ crate::words! { listed
         Prompt = "prompt",
         Resource = "resource",
         /// Resources whose URIs a template makes.
+        #[serde(rename = "resource_template")]
         Template = "resource_template",
     }
 }

@@ -100,7 +100,9 @@ impl ProtocolError {
     #[must_use]
     pub fn method_not_found(era: Era) -> Self {
         let http_status = if era == Era::Modern { 404 } else { 200 };
-        let message = "The method is not offered here: only tools are.".to_owned();
+        let message =
+            "The method is not offered here; `server/discover` and `initialize` tell what is."
+                .to_owned();
         Self { id: None, code: code::METHOD_NOT_FOUND, http_status, message, data: None }
     }
 

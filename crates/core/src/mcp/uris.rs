@@ -247,6 +247,31 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_uri_has_one_host_and_one_path_for_every_reader() {
+        for (text, is_plain) in [
+            ("x:y", true),
+            ("file:///a/b.md", true),
+            ("https://open.example:8443/a%20b/c?q=//%2F", true),
+            ("https://10.0.0.1/", true),
+            ("https://[::1]/", true),
+            ("https://a1.2b/", true),
+            ("x://h//a", false),
+            ("x://h/a%2Fb", false),
+            ("x://h/a%2fb", false),
+            ("x://h/a%5Cb", false),
+            ("x://h/a%252e", false),
+            ("https://caf%C3%A9/", false),
+            ("https://open.example./", false),
+            ("https://10.1/", false),
+            ("https://2130706433/", false),
+            ("https://0x7f.0x1/", false),
+            ("https://010.0.0.1/", false),
+        ] {
+            assert_eq!(ResourceUri::parse(text).unwrap().is_plain(), is_plain, "{text}");
+        }
+    }
+
+    #[test]
     fn what_readers_understand_differently_is_refused() {
         use UriError::{Authority, Character, DotSegment, Encoding, Length, Scheme};
         let longest = format!("x:{}", "y".repeat(MAX_BYTES - 2));

@@ -60,6 +60,20 @@ fn disguises_are_seen_through() {
     }
 }
 
+#[test]
+fn a_segment_of_a_path_is_told_from_letters_of_base64() {
+    let token = concat!("ghp_", "F4k3F4k3abcdefghijklmnopqrst01234567");
+    let key = concat!("AKIA", "IOSFODNN7EXAMPLX");
+    for (text, is_found) in [
+        (format!("https://h.example/{token}/x"), true),
+        (format!("notes://files/2026/{key}/x.md"), true),
+        (format!("kJ8sQ2vT/{token}/pW3zRtYx"), true),
+        (format!("kJ8sQ2vTb0/{key}/pW3zRtYxL9"), false),
+    ] {
+        assert_eq!(places(&json!({ "uri": text })).len(), usize::from(is_found), "{text}");
+    }
+}
+
 fn emails(value: &Value) -> Vec<String> {
     places(value).into_iter().filter(|place| place.starts_with("email ")).collect()
 }

@@ -129,6 +129,9 @@ pub(super) async fn answer(
     let task = calls.task(&ctx, id).filter(of_face);
     let task = task.ok_or_else(|| ProtocolError::bad_params(UNKNOWN))?;
     if asking.method == Some(Method::GetTask) {
+        if let Some(asked) = exchange.message() {
+            asked.carries(face.provider().is_none(), task.tool().provider());
+        }
         return polled(gateway, ctx, task, exchange).await;
     }
     if asking.method == Some(Method::CancelTask) {
@@ -157,9 +160,6 @@ async fn polled(
             members_of(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
         }
         TaskStep::Due(terms) => {
-            if let Some(asked) = exchange.message() {
-                asked.carries(face.provider().is_none(), task.tool().provider());
-            }
             return Ok(run(gateway, ctx, &task, changed_at, terms, exchange).await);
         }
     };

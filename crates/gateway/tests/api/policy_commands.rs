@@ -34,7 +34,13 @@ struct Desk {
 
 impl Desk {
     fn with(policies: &str) -> Self {
-        let gateway = gateway().sample().policies(policies).prepare();
+        Self::exposing("[\"tools\"]", policies)
+    }
+
+    /// The same with what the provider exposes.
+    fn exposing(kinds: &str, policies: &str) -> Self {
+        let sample = gateway().sample_with(&format!("expose = {kinds}"));
+        let gateway = sample.policies(policies).prepare();
         let config = gateway.config_file();
         let described = gateway.run(&["policy", "tools", "--config", &config.to_string_lossy()]);
         let tools = gateway.folder().join("tools.json");
@@ -315,6 +321,21 @@ fn replace_sample(gateway: &Gateway, command: &str) {
         None => line.to_owned(),
     });
     fs::write(&file, lines.collect::<Vec<_>>().join("\n")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_about_prompts_and_resources_are_checked_against_a_file_of_all_kinds() {
+    let desk = Desk::exposing("[\"tools\", \"prompts\", \"resources\"]", POLICIES);
+    for (scope, code, part) in [
+        (r#"action, resource == Mcp::Prompt::"sample:customer_letter""#, 0, "3 active"),
+        (r#"action, resource == Mcp::Prompt::"sample:customer_leter""#, 1, "customer_leter"),
+        (r#"action == Mcp::Action::"prompt:sample:customer_letter", resource"#, 0, "3 active"),
+        (r#"action == Mcp::Action::"resource:sample", resource"#, 0, "3 active"),
+        (r#"action == Mcp::Action::"resource:simple", resource"#, 0, "no such provider"),
+    ] {
+        desk.write("kinds.cedar", &format!("@id(\"kinds\") permit (principal, {scope});"));
+        desk.says("validate", code, part).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -6,7 +6,12 @@ use super::HostileTool;
 
 impl HostileTool {
     pub(super) fn is_tool(&self) -> bool {
-        self.prompt.is_none() && self.resource.is_none()
+        self.prompt.is_none() && self.resource.is_none() && !self.is_list()
+    }
+
+    /// True if it stands for the answer to the method of its name, which is that of a list.
+    pub(super) fn is_list(&self) -> bool {
+        self.name.ends_with("/list")
     }
 
     /// True for the resource of this URI, and for a template that begins like it.
@@ -17,7 +22,17 @@ impl HostileTool {
     }
 }
 
-pub(super) fn define(tool: &HostileTool) -> Value {
+/// The member of the answer to a list of this method, and what stands in it.
+pub(super) fn listed(tools: &[HostileTool], method: &str) -> (&'static str, Vec<Value>) {
+    match method {
+        "prompts/list" => ("prompts", tools.iter().filter_map(define_prompt).collect()),
+        "resources/list" => ("resources", define_resources(tools, "uri")),
+        "resources/templates/list" => ("resourceTemplates", define_resources(tools, "uriTemplate")),
+        _ => ("tools", tools.iter().filter(|it| it.is_tool()).map(define).collect()),
+    }
+}
+
+fn define(tool: &HostileTool) -> Value {
     let mut defined = json!({
         "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
     });
@@ -27,13 +42,13 @@ pub(super) fn define(tool: &HostileTool) -> Value {
     defined
 }
 
-pub(super) fn define_prompt(tool: &HostileTool) -> Option<Value> {
+fn define_prompt(tool: &HostileTool) -> Option<Value> {
     let arguments = tool.prompt.as_ref()?;
     Some(json!({"name": tool.name, "description": tool.description, "arguments": arguments}))
 }
 
 /// The resources, or the templates, whose names stand in this member.
-pub(super) fn define_resources(tools: &[HostileTool], member: &str) -> Vec<Value> {
+fn define_resources(tools: &[HostileTool], member: &str) -> Vec<Value> {
     let of_list = |it: &&HostileTool| it.name.contains('{') == (member == "uriTemplate");
     let define = |it: &HostileTool| {
         let mut defined = it.resource.clone()?;

@@ -80,8 +80,9 @@ pub(in crate::policy) fn context<'a>(
         let output = values::record(shape, output, wanted, "context.output")?;
         fields.push(("output".into(), output));
     }
-    if wanted.member("resource").is_some() {
-        fields.push(("resource".into(), resource(question)?));
+    // Of a recorded read the URI may have been withheld; it is not known then.
+    if let (Some(_), Some(uri)) = (wanted.member("resource"), question.input.get("uri")) {
+        fields.push(("resource".into(), resource(question, uri)?));
     }
     if wanted.member("dlp").is_some() {
         fields.push(("dlp".into(), dlp(&question.dlp)));
@@ -122,8 +123,8 @@ pub(in crate::policy) fn facts_json(
 }
 
 /// The resource that is read. A URI that is none cannot be decided about.
-fn resource<'a>(question: &'a Question<'_>) -> Result<Plain<'a>, Unreadable> {
-    let uri = question.input.get("uri").and_then(|uri| ResourceUri::parse(uri.text()?).ok());
+fn resource<'a>(question: &'a Question<'_>, uri: Node<'_>) -> Result<Plain<'a>, Unreadable> {
+    let uri = uri.text().and_then(|uri| ResourceUri::parse(uri).ok());
     let uri = uri.ok_or_else(|| Unreadable::unbuildable("context.resource"))?;
     let text = |text: &str| Plain::Text(text.to_owned().into());
     let members = [

@@ -41,6 +41,8 @@ fn a_permit_holds_for_the_kinds_that_it_names() {
         ("action, resource is Mcp::Prompt in Mcp::Provider::\"crm\"", [false, true, false]),
     ] {
         let set = loaded(&format!("@id(\"p\") permit (principal, {scope});"), &all);
+        let warnings = set.find("p").unwrap().validation.warnings.join("\n");
+        assert!(!warnings.contains("it is a group"), "{scope}: {warnings}");
         let input = json!({"who": "Ada"});
         let found = all.iter().map(|it| said(&ask(&set, it, &input)) == "allow p");
 
@@ -114,6 +116,8 @@ fn reads_of_resources_are_judged_by_their_uris() {
         ("action == Mcp::Action::\"resource:mail\", resource", [false, false, false]),
     ] {
         let set = loaded(&format!("@id(\"p\") permit (principal, {scope});"), &all);
+        let warnings = set.find("p").unwrap().validation.warnings.join("\n");
+        assert!(!warnings.contains("it is a group"), "{scope}: {warnings}");
         let found = all
             .iter()
             .zip(uris)
@@ -153,5 +157,7 @@ fn reads_of_resources_are_judged_by_their_uris() {
     // What is no URI cannot be judged.
     let forbid = "@id(\"p\") permit (principal, action, resource);\n@id(\"f\") forbid (principal, action == Mcp::Action::\"resource:crm\", resource)\nwhen { context.resource.host == \"shut.example\" };";
     let set = loaded(forbid, &all);
-    assert_ne!(said(&ask(&set, &all[0], &json!({"uri": "no uri"}))), "allow p");
+    for input in [json!({"uri": "no uri"}), json!({"uri": 7}), json!({})] {
+        assert_ne!(said(&ask(&set, &all[0], &input)), "allow p", "{input}");
+    }
 }

@@ -40,11 +40,20 @@ pub(crate) fn random_behind_row(candidate: &Candidate<'_>) -> Option<i32> {
     clear(candidate).filter(|_| checks::looks_random(rest, 3.0))
 }
 
-/// Between two signs that only base64 has on both sides.
+/// Between two signs of base64 and among its letters. Segments of a path stand between such signs too, but in words.
 fn is_inside_base64(candidate: &Candidate<'_>) -> bool {
-    let is_sign = |byte: Option<&u8>| matches!(byte, Some(b'+' | b'/'));
-    let before = candidate.range.start.checked_sub(1).and_then(|at| candidate.text.get(at));
-    is_sign(before) && is_sign(candidate.text.get(candidate.range.end))
+    const NEAR: usize = 24;
+    const CHANGES: usize = 4;
+    let is_sign = |byte: Option<&&u8>| matches!(byte, Some(b'+' | b'/'));
+    let is_letter = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+/".contains(byte);
+    let before = candidate.text.get(..candidate.range.start).unwrap_or_default();
+    let behind = candidate.text.get(candidate.range.end..).unwrap_or_default();
+    let before: Vec<u8> = before.iter().rev().take(NEAR).take_while(is_letter).copied().collect();
+    let behind: Vec<u8> = behind.iter().take(NEAR).take_while(is_letter).copied().collect();
+    is_sign(before.first().as_ref())
+        && is_sign(behind.first().as_ref())
+        && candidate.matched().iter().all(|byte| is_letter(&byte))
+        && case_changes(&before).max(case_changes(&behind)) >= CHANGES
 }
 
 pub(crate) fn random_with_digits(candidate: &Candidate<'_>) -> Option<i32> {

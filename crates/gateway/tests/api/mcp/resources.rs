@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{ask, ask_legacy, error, modern_named, own};
+use super::{ask, ask_legacy, error, modern, modern_named, own};
 use crate::prelude::*;
 
 const EXPOSED: &str = "expose = [\"resources\", \"tools\"]";
@@ -30,12 +30,22 @@ fn offered() -> Vec<HostileTool> {
     let resource = |uri: &str, script: Script| {
         tool(uri, script).reading(json!({"name": "a name", "mimeType": "text/plain", "size": 7}))
     };
+    let wide = |end: &str| {
+        let variables: Vec<String> = (0..60).map(|at| format!("v{at}")).collect();
+        resource(&format!("notes://wide/{{{}}}/{end}", variables.join(",")), Script::Echo)
+    };
+    let asked = json!({"resultType": "input_required", "requestState": "theirs", "inputRequests": {
+        "a": {"method": "sampling/createMessage", "params": {"maxTokens": 5, "messages": [
+            {"role": "user", "content": {"type": "resource_link", "uri": "notes://a", "name": "a"}},
+        ]}},
+    }});
     let link = json!({"content": [
         {"type": "resource_link", "uri": "notes://a", "name": "a"},
         {"type": "resource", "resource": {"uri": "ui://panel", "text": "notes://a"}},
     ]});
     vec![
         tool("link", Script::Result(link.to_string())),
+        tool("asks", Script::Asks(asked.to_string())),
         resource("notes://a", Script::Echo),
         resource("notes://board/b", Script::Echo),
         resource("notes://x/board/b", Script::Echo),
@@ -48,9 +58,19 @@ fn offered() -> Vec<HostileTool> {
         resource("notes://empty", Script::Result(json!({"contents": []}).to_string())),
         resource("notes://gone", Script::Rpc(-32002)),
         resource("notes://odd", contents(json!({"uri": "notes://odd"}))),
+        resource(
+            "notes://null",
+            contents(json!({"uri": "notes://null", "text": "a", "blob": null})),
+        ),
+        tool("notes://bare", Script::Echo).reading(
+            json!({"annotations": {"audience": "all", "priority": 7, "lastModified": "x"}}),
+        ),
+        wide("a"),
+        wide("b"),
         resource("notes://files/{name}", Script::Echo),
         resource("https://open.example/x{y}{z}", Script::Echo),
         resource("notes://up/../a", Script::Echo),
+        resource("*", Script::Echo),
     ]
 }
 
@@ -85,9 +105,14 @@ async fn resources_are_listed_where_they_are_exposed_and_carry_their_provider_wh
             ask_legacy(&scene.gateway, &scene.who, path, "resources/list", json!({})).await;
 
         let found = uris(&listed, "resources", "uri");
-        assert_eq!((found.len(), found[0].as_str()), (9, first), "{}", listed.text);
+        assert_eq!((found.len(), found[0].as_str()), (11, first), "{}", listed.text);
         assert_eq!(found, uris(&legacy, "resources", "uri"));
-        assert_eq!(uris(&made, "resourceTemplates", "uriTemplate"), [template]);
+        assert_eq!(uris(&made, "resourceTemplates", "uriTemplate")[0], template);
+        // Clients refuse a list of which an entry is not as MCP has it.
+        let all = listed.at("/result/resources").as_array().expect("a list");
+        let bare = all.iter().find(|it| it.get("mimeType").is_none()).expect("a bare one");
+        assert_eq!(bare["annotations"], json!({"lastModified": "x"}), "{bare}");
+        assert_eq!(bare["name"], "notes://bare", "{bare}");
         has!(listed, 200, "/result/cacheScope": "private", "/result/resources/0/name": "a name",
             "/result/resources/0/mimeType": "text/plain", "/result/resources/0/size": 7);
         has!(told, 200, "/result/capabilities/resources/listChanged": true);
@@ -118,13 +143,20 @@ async fn a_resource_is_read_under_the_law_of_calls_and_leaves_one_event() {
         ("https://open.example/x/board/page", 403, "denied", unlisted, 0),
         ("https://shut.example/page", 403, "denied", unlisted, 0),
         ("notes://b", 403, "denied", unlisted, 0),
-        ("notes://files/a%2Fb", 403, "denied", unlisted, 0),
+        ("notes://files/a%2Fb", -32602, "not_found", unlisted, 0),
         ("notes://x/board/b", 403, "denied", "resource:up:notes://x/board/b", 0),
         ("notes://files/AKIAIOSFODNN7EXAMPLX", 403, "denied", file, 0),
         ("notes://mail", 0, "success", "resource:up:notes://mail", 1),
         ("notes://empty", -32602, "not_found", "resource:up:notes://empty", 1),
         ("notes://gone", -32602, "not_found", "resource:up:notes://gone", 1),
         ("notes://odd", 502, "upstream_error", "resource:up:notes://odd", 1),
+        ("notes://null", 0, "success", "resource:up:notes://null", 1),
+        ("notes://wide/a/c", 403, "denied", unlisted, 0),
+        // Templates that could make it cost more steps than a read has.
+        (&format!("notes://wide/{}/c", "a".repeat(1_900)), -32602, "not_found", unlisted, 0),
+        // Readers that decode or read addresses otherwise would find another place than the policy.
+        ("https://open.example/x%2Fboard%2Fpage", -32602, "not_found", unlisted, 0),
+        ("https://open.example//x", -32602, "not_found", unlisted, 0),
         ("notes://up/../a", -32602, "not_found", "", 0),
         ("notes://up/%2e%2E/a", -32602, "not_found", "", 0),
         ("notes://me@up/a", -32602, "not_found", "", 0),
@@ -151,6 +183,7 @@ async fn a_resource_is_read_under_the_law_of_calls_and_leaves_one_event() {
             assert_eq!(events[0]["target"]["id"].as_str().unwrap_or_default(), target, "{uri}");
             if code == -32602 {
                 assert_eq!(answer.at("/error/data/uri"), &json!(asked), "{}", answer.text);
+                assert_eq!(own(&answer, "governance"), &Value::Null, "{}", answer.text);
             }
             if outcome == "success" {
                 assert_eq!(own(&answer, "governance")["decision"], "allow");
@@ -207,6 +240,39 @@ async fn uris_in_answers_of_tools_carry_their_provider_where_there_are_several()
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn uris_in_questions_of_tools_carry_their_provider_where_there_are_several() {
+    let scene = exposed().await;
+    for (path, name, link) in
+        [("/mcp", "up__asks", "up+notes://a"), ("/mcp/up", "asks", "notes://a")]
+    {
+        let params = json!({"name": name, "arguments": {},
+            "_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
+        let request = modern(&scene.gateway, &scene.who, path, "tools/call", &params);
+        let answer = scene.gateway.send(request).await;
+        has!(answer, 200, "/result/inputRequests/a/params/messages/0/content/uri": link);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_beside_tools_that_fails_leaves_the_tools() {
+    for (list, script) in [
+        ("prompts/list", Script::Silence),
+        ("prompts/list", Script::Rpc(-32603)),
+        ("resources/list", Script::Body("{".to_owned())),
+        ("resources/list", Script::Status(500)),
+        ("resources/templates/list", Script::CloseAtOnce),
+    ] {
+        let offered = vec![tool("echo", Script::Echo), tool(list, script)];
+        let exposed = "expose = [\"tools\", \"prompts\", \"resources\"]";
+        let scene = scene_with(offered, exposed, |builder| builder).await;
+
+        let listed = ask(&scene.gateway, &scene.who, "/mcp/up", "tools/list", json!({})).await;
+        has!("{list}"; listed, 200, "/result/tools/0/name": "echo");
+        scene.invoke("echo", json!({})).await.ok();
+    }
+}
+
 /// `GET /v1/resources` and `POST /v1/resources/read`.
 #[tokio::test(flavor = "multi_thread")]
 async fn rest_lists_resources_and_reads_them() {
@@ -215,10 +281,10 @@ async fn rest_lists_resources_and_reads_them() {
 
     let listed = scene.gateway.get(who, "/v1/resources?provider=up").await;
     let ids: Vec<_> = listed.at("/data/items").as_array().expect("items").iter().collect();
-    assert_eq!(ids.len(), 10, "{}", listed.text);
+    assert_eq!(ids.len(), 14, "{}", listed.text);
     has!(listed, 200, "/data/items/0/uri": "notes://a", "/data/items/0/size": 7,
         "/data/items/0/mime_type": "text/plain", "/data/items/0/access": "conditional");
-    assert_eq!(listed.at("/data/items/3/uri_template"), "notes://files/{name}");
+    assert_eq!(listed.at("/data/items/4/uri_template"), "notes://files/{name}");
     for (body, status, code) in [
         (json!({"uri": "notes://a"}), 200, ""),
         (json!({"uri": "notes://a", "provider": "up"}), 200, ""),

@@ -97,6 +97,19 @@ async fn a_call_that_another_policy_denies_meanwhile_stays_denied() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn uris_in_the_answer_of_a_task_carry_their_provider_where_there_are_several() {
+    let link = json!({"content": [{"type": "resource_link", "uri": "notes://a", "name": "a"}]});
+    let tools = vec![tool("pay", Script::Result(link.to_string()))];
+    let scene = scene_under(POLICIES, tools).await;
+    let admin = approver(&scene.gateway, &scene.who.org);
+    for (path, uri) in [("/mcp", "up+notes://a"), ("/mcp/up", "notes://a")] {
+        let task = approved(&scene, &admin, "pay", json!({"path": path})).await;
+        let done = about(&scene.gateway, &scene.who, path, "tasks/get", &id_of(&task)).await;
+        has!(done, 200, "/result/result/content/0/uri": uri);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_failed_hides_no_effect() {
     let tools = vec![
         tool("fails", Script::Status(500)),
