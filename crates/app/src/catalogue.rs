@@ -8,7 +8,6 @@ pub(crate) mod freshness;
 pub(crate) mod provider;
 
 use std::{
-    cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
@@ -16,9 +15,8 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     audit::Target,
-    capability::{Capability, CapabilityId, CapabilityKind},
+    capability::{self, Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
-    mcp::uris::ResourceUri,
     policy,
     refusal::Refusal,
 };
@@ -27,9 +25,6 @@ use self::{
     connection::{Connection, Reachable},
     provider::{Declared, Provider},
 };
-
-/// Steps in which a URI is held against the templates of a provider.
-const MOST_STEPS: usize = 200_000;
 
 /// Every known tool, prompt and resource with its provider, by id.
 pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
@@ -127,31 +122,14 @@ impl Capabilities {
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }
 
-    /// What a resource is read by that is not in the list: the template that makes its URI, the one with the longest
-    /// literal beginning first, or else what stands for all that the provider does not list. Nothing, if that cannot be
-    /// told within [`MOST_STEPS`].
+    /// What a resource is read by that is not in the list.
     fn unlisted(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
-        if id.kind() != CapabilityKind::Resource || id.is_unlisted() {
+        if id.kind() != CapabilityKind::Resource {
             return None;
         }
-        let uri = ResourceUri::parse(id.name()).ok().filter(ResourceUri::is_normal)?;
-        let begins = |it: &Arc<Capability>| {
-            let literal = it.template()?.literal_prefix();
-            uri.as_str().starts_with(literal).then_some(literal.len())
-        };
-        let listed = connection.listed(CapabilityKind::Template).into_iter();
-        let mut templates: Vec<_> = listed.filter_map(|it| Some((begins(&it)?, it))).collect();
-        templates.sort_by_key(|(literal, _)| Reverse(*literal));
-        let mut steps = MOST_STEPS;
-        for (_, it) in templates {
-            let template = it.template()?;
-            steps = steps.checked_sub(template.cost(&uri))?;
-            if template.values(&uri).is_some() {
-                return Some(it);
-            }
-        }
         let all = CapabilityId::unlisted(&connection.provider.declared.slug);
-        self.tool_through(connection, all.as_str()).filter(|_| uri.is_plain())
+        let all = self.tool_through(connection, all.as_str());
+        capability::unlisted(id, connection.listed(CapabilityKind::Template).into_iter().chain(all))
     }
 
     /// The tool of this id, if the connection lists it.

@@ -4,11 +4,13 @@
 mod definition;
 pub mod form;
 mod id;
+mod reading;
 mod schema;
 
 pub use self::{
     definition::Difference,
     id::{CapabilityId, CapabilityKind, CapabilityName, NameError, ProviderSlug, RESERVED_SLUGS},
+    reading::unlisted,
     schema::{
         FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError,
         Violation,

@@ -162,6 +162,8 @@ struct Shared {
     count: watch::Sender<usize>,
     released: watch::Sender<bool>,
     closed: watch::Sender<usize>,
+    /// Method that is answered with an error from now on.
+    broken: Mutex<&'static str>,
 }
 
 impl Hostile {
@@ -174,6 +176,7 @@ impl Hostile {
             count: watch::Sender::new(0),
             released: watch::Sender::new(false),
             closed: watch::Sender::new(0),
+            broken: Mutex::default(),
         });
         let serving = until_dropped(serve(listener, Arc::clone(&shared)));
         Self { address, shared, serving: Some(serving) }
@@ -219,6 +222,11 @@ impl Hostile {
         self.shared.released.send_replace(true);
     }
 
+    /// Answers this method with an error from now on.
+    pub fn break_method(&self, method: &'static str) {
+        *self.shared.broken.lock().expect("a method") = method;
+    }
+
     /// Closes its port.
     pub fn stop(&mut self) {
         self.serving = None;
@@ -249,6 +257,9 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         return play(&mut stream, &script, &call, shared).await;
     }
     match method {
+        broken if *shared.broken.lock().expect("a method") == broken => {
+            send(&mut stream, 200, &failure(&id, -32603)).await
+        }
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],

@@ -183,12 +183,18 @@ impl Server {
 
     /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1000 definitions,
     /// 2 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
-    /// are exposed as well, and so has one that answers the second list with an error.
+    /// are exposed as well. Kinds of which the list fails beside another are told in [`DefinitionList::unlisted`].
     pub async fn list(&self) -> Result<DefinitionList, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
         let mut all = DefinitionList::default();
         let mut peer = None;
         for kind in &self.0.kinds {
+            // Whether a template makes a resource that is listed is not known then.
+            let after = *kind == CapabilityKind::Template;
+            if after && all.unlisted().any(|it| it == CapabilityKind::Resource) {
+                all.add_unlisted(*kind);
+                continue;
+            }
             // What is listed beside tools may not keep them waiting.
             let deadline = match kind {
                 CapabilityKind::Tool => deadline,
@@ -201,7 +207,6 @@ impl Server {
                     peer = its.or(peer);
                     all.add(listed);
                 }
-                // A server that fails here keeps its tools, and has none of the other kind.
                 Err(error) if peer.is_some() && !error.is_new_peer() => all.add_unlisted(*kind),
                 Err(error) => return Err(error),
             }

@@ -118,6 +118,11 @@ impl DefinitionList {
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
     }
 
+    /// The kinds that could not be listed.
+    pub fn unlisted(&self) -> impl Iterator<Item = CapabilityKind> {
+        self.skipped.iter().filter(|it| it.why == SkipReason::Unlisted).map(|it| it.kind)
+    }
+
     /// Adds that a kind cannot be listed.
     pub(crate) fn add_unlisted(&mut self, kind: CapabilityKind) {
         self.skipped.push(Skipped { kind, name: String::new(), why: SkipReason::Unlisted });

@@ -63,15 +63,15 @@ impl Calls {
         event.commit_input(self, input.root());
         let asked = invocation.tool?;
         let visible = self.catalogue.visible(&ctx.session.connections, &asked)?;
-        event.set_target(visible.target());
-        ctx.trace_tool(&visible.tool);
-        // Neither an answer nor its time nor limits tell a prompt that is denied in any case from one that there is
-        // not; in the log its version does.
-        if visible.tool.id.kind() != CapabilityKind::Tool
-            && self.tools.is_hidden(ctx, &visible.tool)
+        // Neither an answer nor its time nor limits nor its event tell a prompt that is denied in any case from one
+        // that there is not.
+        if asked.kind() != CapabilityKind::Tool
+            && (self.tools.is_hidden(ctx, &visible.tool) || self.tools.waits(ctx, &asked))
         {
             return Err(unknown(&asked));
         }
+        event.set_target(visible.target());
+        ctx.trace_tool(&visible.tool);
         if asked.kind() == CapabilityKind::Resource {
             let uri = input.root().get("uri").and_then(JsonValue::text);
             if uri != Some(asked.name()) {
@@ -91,16 +91,15 @@ impl Calls {
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
     /// unknown id in which DLP finds something: it may be a secret in the wrong place.
     fn target_of(&self, tool: Option<&CapabilityId>) -> Target {
-        let known = tool.filter(|id| {
-            let is_listed = self.catalogue.tools.load().contains_key(id.as_str());
-            is_listed || self.screening.is_clean(id.as_str())
-        });
         let capability = tool.map(|id| id.kind().governed());
-        // The URI of a resource that is not listed is what the caller wrote.
-        let id = known.map(|id| {
-            let is_listed = self.catalogue.tools.load().contains_key(id.as_str());
-            let is_told = is_listed || id.kind() != CapabilityKind::Resource;
-            if is_told { id.to_string() } else { format!("{}:*", id.action()) }
+        // A URI is what the caller wrote; whether it is listed for another org, or hidden, is not told.
+        let named = tool.map(|id| match capability {
+            Some(CapabilityKind::Resource) => format!("{}:*", id.action()),
+            Some(_) | None => id.to_string(),
+        });
+        let id = named.filter(|id| {
+            let is_listed = self.catalogue.tools.load().contains_key(id);
+            is_listed || self.screening.is_clean(id)
         });
         Target { capability, credential: None, id, provider_id: None, kind: "mcp", version: None }
     }

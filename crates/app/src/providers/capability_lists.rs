@@ -62,10 +62,11 @@ impl Providers {
         org: OrgId,
         provider: &Arc<Provider>,
         server: &Server,
+        former: Vec<Arc<Capability>>,
     ) -> Result<UsableList, Unlisted> {
         let list = server.list().await.map_err(Unlisted::Call)?;
         let (fresh_for, peer) = (list.fresh_for, list.peer);
-        let definitions = self.tools.definitions(provider, Some(org), list).await;
+        let definitions = self.tools.definitions(provider, Some(org), list, former).await;
         let definitions = definitions.map_err(|error| Unlisted::Store(error.into()))?;
         let text = Value::Array(definitions.iter().map(Definition::to_json).collect()).to_string();
         let digest = json::sha256(&[text.as_bytes()]);
@@ -187,7 +188,9 @@ impl Providers {
         own: &OwnRoute,
     ) -> Result<(), Unlisted> {
         let began = self.base.clock.now();
-        let listed = self.list_through(connection.org, &connection.provider, &own.server).await?;
+        let former = own.live().tools.values().cloned().collect();
+        let listed =
+            self.list_through(connection.org, &connection.provider, &own.server, former).await?;
         let live = own.live();
         let mut record = live.record.clone();
         // What is kept already, and could be read, is not written again.

@@ -213,7 +213,9 @@ impl Tools {
         let here = connections.iter().filter_map(|connection| {
             let id = named(kind, &format!("{}:{uri}", connection.slug())).ok()?;
             let visible = self.catalogue.visible(connections, &id).ok()?;
-            let is_named = !visible.tool.id.is_unlisted() && !self.is_hidden(ctx, &visible.tool);
+            let is_named = !visible.tool.id.is_unlisted()
+                && !self.is_hidden(ctx, &visible.tool)
+                && !self.waits(ctx, &id);
             is_named.then_some(id)
         });
         let mut found: Vec<CapabilityId> = here.collect();
@@ -246,6 +248,11 @@ impl Tools {
         access == Access::Deny || self.pins.hold(org, tool)
     }
 
+    /// True if a definition of this very capability waits to be accepted, whatever else it could be used by.
+    pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId) -> bool {
+        self.pins.wait(ctx.caller().org_id, id)
+    }
+
     /// Asks a provider for its tools and puts them into the catalogue.
     pub(crate) async fn refresh(
         self: &Arc<Self>,
@@ -271,7 +278,8 @@ impl Tools {
         })?;
         let org = provider.declared.org;
         let (fresh_for, peer) = (list.fresh_for, list.peer);
-        let definitions = self.definitions(provider, org, list).await.map_err(|error| {
+        let former = provider.state().tools.clone().unwrap_or_default();
+        let definitions = self.definitions(provider, org, list, former).await.map_err(|error| {
             provider.stays("what is pinned of its tools cannot be read", self.base.clock.now());
             Unlisted::Store(error.into())
         })?;

@@ -60,7 +60,7 @@ impl Rehearsal<'_> {
             let tool = tool.map_err(|_| Refusal::not_found("mcp", &ask.tool))?;
             let who = ask.who.clone().unwrap_or_else(SimulatedPrincipal::nobody);
             let principal = Arc::new(Principal::new(identity(who, ORG.to_owned())));
-            cases.push(case(ask, principal, Arc::clone(tool), self.ground.now));
+            cases.push(case(ask, principal, tool, self.ground.now));
         }
         let key = FingerprintKey::new([0; 32]);
         let simulator = Simulator { engine: self.engine, key: &key, node: None, org: None };

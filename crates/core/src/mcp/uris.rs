@@ -1,6 +1,9 @@
 //! URIs of resources. A URI is never rewritten, so that policies judge what is sent.
 
-use std::{fmt, net::Ipv4Addr};
+use std::{
+    fmt,
+    net::{Ipv4Addr, Ipv6Addr},
+};
 
 use percent_encoding::percent_decode_str;
 
@@ -115,27 +118,33 @@ impl ResourceUri {
         parts(&self.0).2
     }
 
-    /// True if no reader finds other segments or another host in it: the path has no empty segment and no encoded slash,
-    /// backslash or percent sign, and the host is a name of plain letters without a final dot, or an address in dotted
-    /// or bracketed form. Policies about hosts and paths mean such URIs.
+    /// True if no reader finds other segments or another host in it. Policies about hosts and paths mean such URIs.
+    ///
+    /// The path has no empty segment, no parameters, no segment of dots and blanks alone, and no slash, backslash,
+    /// percent sign or control character that is encoded. The host is a name of plain letters, or an address in its one
+    /// canonical form, and the port is one.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let (_, authority, path) = parts(&self.0);
-        let lower = path.to_ascii_lowercase();
-        let encoded = ["%25", "%2f", "%5c"].iter().any(|it| lower.contains(it));
         let host = host_of(authority);
-        let number = |label: &str| {
-            let hex = label.strip_prefix("0x").or_else(|| label.strip_prefix("0X"));
-            let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-            hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit())) || digits(label)
+        let port = authority.strip_prefix(host).unwrap_or_default().strip_prefix(':');
+        is_plain_path(path)
+            && (host.is_empty() || is_plain_host(host))
+            && port.is_none_or(|port| port.parse::<u16>().is_ok())
+    }
+
+    /// The beginning of the URI that tells no more than these parts of it: all of it, its path with its host, its host,
+    /// or its scheme, as text that is a URI again.
+    #[must_use]
+    pub fn up_to(&self, path: bool, host: bool) -> String {
+        let (scheme, authority, _) = parts(&self.0);
+        let end = self.0.find(['?', '#']).unwrap_or(self.0.len());
+        let told = match (path, host && !authority.is_empty()) {
+            (true, _) => self.0.get(..end).unwrap_or_default().to_owned(),
+            (false, true) => format!("{scheme}://{authority}"),
+            (false, false) => format!("{scheme}://-"),
         };
-        let last = host.rsplit('.').next().unwrap_or_default();
-        let is_address = host.starts_with('[') || host.parse::<Ipv4Addr>().is_ok();
-        !encoded
-            && !path.contains("//")
-            && !host.contains('%')
-            && !host.ends_with('.')
-            && (host.is_empty() || is_address || !number(last))
+        Self::parse(&told).map_or_else(|_| self.0.clone(), |it| it.0)
     }
 
     /// True if RFC 3986 §6.2.2 would leave the URI as it is: scheme and host in lower case, and no
@@ -167,6 +176,35 @@ fn parts(text: &str) -> (&str, &str, &str) {
 fn host_of(authority: &str) -> &str {
     let port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
     authority.rsplit_once(':').filter(|it| port(it.1)).map_or(authority, |it| it.0)
+}
+
+fn is_plain_path(path: &str) -> bool {
+    let decoded = percent_decode_str(path).decode_utf8_lossy();
+    let is_slash = |letter| matches!(letter, '/' | '\\');
+    let slashes = path.matches(is_slash).count();
+    let is_dots =
+        |segment: &str| segment.contains('.') && segment.trim_matches(['.', ' ']).is_empty();
+    !path.contains("//")
+        && decoded.matches(is_slash).count() == slashes
+        && !decoded.contains(|letter: char| matches!(letter, '%' | ';') || letter.is_control())
+        && !decoded.split('/').any(is_dots)
+}
+
+fn is_plain_host(host: &str) -> bool {
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let address = address.parse::<Ipv6Addr>().map(|it| (it.to_string() == address, it));
+        return address.is_ok_and(|(same, it)| same && it.to_ipv4_mapped().is_none());
+    }
+    let is_label = |label: &str| {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        label.bytes().any(plain) && label.bytes().all(|byte| plain(byte) || b"-_".contains(&byte))
+    };
+    // Readers take a name for a number by its last label.
+    let last = host.rsplit('.').next().unwrap_or_default();
+    let hex = last.strip_prefix("0x").unwrap_or(last);
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
+        || hex.len() < last.len() && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    host.split('.').all(is_label) && (!is_number || host.parse::<Ipv4Addr>().is_ok())
 }
 
 fn is_scheme(text: &str) -> bool {
@@ -266,8 +304,40 @@ mod tests {
             ("https://2130706433/", false),
             ("https://0x7f.0x1/", false),
             ("https://010.0.0.1/", false),
+            ("https://0x7f000001/", false),
+            ("https://shut..example/", false),
+            ("https://%EF%BD%93hut.example/", false),
+            ("https://shut.example%0A/", false),
+            ("https://-/", false),
+            ("https://[0::1]/", false),
+            ("https://[::ffff:127.0.0.1]/", false),
+            ("https://[1]/", false),
+            ("https://h:99999999/", false),
+            ("https://h:/", false),
+            ("http://h/board;a/b", false),
+            ("http://h/a%3Bb", false),
+            ("http://h/..%20/a", false),
+            ("http://h/.%20/a", false),
+            ("http://h/..%09/a", false),
+            ("http://h/a%0Ab", false),
+            ("http://h/.a/b..c/a%20b", true),
+            ("http://h/%20/a", true),
         ] {
             assert_eq!(ResourceUri::parse(text).unwrap().is_plain(), is_plain, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_uri_is_told_up_to_a_part_of_it() {
+        for (text, path, host, expected) in [
+            ("https://h:1/a/b?key=x#y", true, false, "https://h:1/a/b"),
+            ("https://h:1/a/b?key=x#y", false, true, "https://h:1"),
+            ("https://h:1/a/b?key=x#y", false, false, "https://-"),
+            ("x:a/b?c", true, true, "x:a/b"),
+            ("x:a/b?c", false, true, "x://-"),
+            ("x:?c", true, true, "x:?c"),
+        ] {
+            assert_eq!(ResourceUri::parse(text).unwrap().up_to(path, host), expected, "{text}");
         }
     }
 

@@ -151,7 +151,7 @@ impl Providers {
         granted: &[String],
     ) -> Result<UsableList, Refusal> {
         let server = provider.server().beside(Some(header.clone()));
-        match self.list_through(org, provider, &server).await {
+        match self.list_through(org, provider, &server, Vec::new()).await {
             Ok(listed) => Ok(listed),
             Err(error) => {
                 let challenge = server.challenge();

@@ -18,13 +18,18 @@ use crate::{catalogue::provider::Provider, request::dlp::Dlp};
 
 impl Tools {
     /// The definitions of a list that may be shown to `org`, or to every org: one of a tool that
-    /// changed is the accepted one. What is left out is told in the log.
+    /// changed is the accepted one. What is left out is told in the log. `former` is what was listed before.
     pub(crate) async fn definitions(
         &self,
         provider: &Provider,
         org: Option<OrgId>,
         list: DefinitionList,
+        former: Vec<Arc<Capability>>,
     ) -> Result<Vec<Definition>, StoreError> {
+        // Of a kind that could not be listed, what was listed before still holds.
+        let failed: Vec<CapabilityKind> = list.unlisted().collect();
+        let kept = former.into_iter().filter(|it| failed.contains(&it.id.kind()));
+        let kept = kept.map(|it| it.definition.clone());
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(
@@ -44,7 +49,10 @@ impl Tools {
             UsableTools::default()
         });
         left_out.extend(looked.left_out);
-        self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await
+        let mut shown =
+            self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await?;
+        shown.extend(kept);
+        Ok(shown)
     }
 }
 

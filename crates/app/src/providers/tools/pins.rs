@@ -217,6 +217,10 @@ fn sort(
     for pin in left_out.iter().filter_map(|it| pins.get(&it.tool(slug)?)) {
         sorted.add_spoilt(pin, &mut texts);
     }
+    // What waits does not pass in another way because its upstream lists it no more.
+    for pin in pins.values() {
+        sorted.add_gone(pin);
+    }
     sorted
 }
 
@@ -277,7 +281,6 @@ impl SortedTools {
                 is_steering: listed.is_steering,
             });
         }
-        self.held.insert(tool);
         self.shown.extend(before);
     }
 
@@ -291,6 +294,16 @@ impl SortedTools {
         self.known.insert(pin.tool.clone(), (Some(accepted.version.clone()), found));
         self.held.insert(pin.tool.clone());
         self.shown.extend(texts.remove(&pin.tool));
+    }
+
+    /// A tool that waits and is not listed now.
+    fn add_gone(&mut self, pin: &Pin) {
+        let Some(found) = &pin.found else { return };
+        if !self.known.contains_key(&pin.tool) {
+            let accepted = pin.accepted.as_ref().map(|accepted| accepted.version.clone());
+            self.known.insert(pin.tool.clone(), (accepted, Some(found.version.clone())));
+            self.held.insert(pin.tool.clone());
+        }
     }
 
     /// A tool of which nothing was accepted yet.
@@ -321,6 +334,7 @@ impl SortedTools {
             self.waiting.push(listed.upstream_definition(tool));
         }
         self.known.insert(tool.clone(), (accepted, Some(listed.version.clone())));
+        self.held.insert(tool.clone());
     }
 }
 

@@ -277,6 +277,8 @@ impl Variable {
         let is_plain = has_normal_encoding(text)
             && value.chars().count() <= self.most
             && !FORBIDDEN.iter().any(|it| lower.contains(it))
+            // Behind these the path of the URI has ended, but for the server perhaps not the value.
+            && !(self.is_reserved && text.contains(['?', '#']))
             && value.split('/').all(|segment| !segment.is_empty())
             && (self.is_reserved || !value.contains('/'))
             && !self.separator.is_some_and(|it| self.is_list && value.contains(it));
@@ -369,6 +371,8 @@ file:///docs/{+path}          file:///docs/a%252e%252Eb       -
 file:///docs/{name}           file:///docs/a%2fb              -
 file:///docs/{name}           file:///docs/a%252Fb            -
 file:///docs/{name}           file:///docs/a/b                -
+file:///docs/{+path}          file:///docs/?/b                -
+file:///docs/{+path}          file:///docs/a#/b               -
 file:///docs/{name}           file:///other/a                 -
 file:///docs/{name}           file:///docs/%c3%a9             -
 file:///docs/{name}           file:///docs/%C3%A9             name=é

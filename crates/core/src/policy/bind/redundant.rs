@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use cedar_policy::EntityUid;
 
 use crate::policy::{
-    bind::index::Policies,
+    bind::{index::Policies, slot::reads_listed},
     engine::{ActionScope, EntityScope},
     language::entity_types::EVERYTHING,
     load::compiled::Compiled,
@@ -72,6 +72,8 @@ impl<'a> Wide<'a> {
                 // Of two that say the same, the later by name is the pointless one.
                 let same = wide.rule.scope == *scope && holds_always(policy);
                 wide.id != policy.id
+                    // Of resources that are not listed only policies tell that read whether they are.
+                    && !(policy.effect == Effect::Permit && reads_listed(&policy.paths))
                     && !(same && wide.id > policy.id)
                     && covers_action(&wide.rule.scope.action, &scope.action)
                     && covers_resource(&wide.rule.scope.resource, &scope.resource)

@@ -154,7 +154,8 @@ impl Slot {
     }
 }
 
-fn reads_listed(paths: &Paths) -> bool {
+/// True for a policy that reads whether a resource is listed.
+pub(in crate::policy) fn reads_listed(paths: &Paths) -> bool {
     paths.member("resource").is_some_and(|resource| resource.member("listed").is_some())
 }
 

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::{
     json::{JsonValue, Node},
+    mcp::uris::ResourceUri,
     policy::{
         call::question::{self, Question},
         language::context_paths::Paths,
@@ -42,9 +43,8 @@ impl PolicySet {
         };
         Projection {
             paths: Arc::clone(&slot.listing),
-            // What policies see of a resource follows from its URI.
             input: match slot.reads.member("resource") {
-                Some(_) => question.input.to_value(),
+                Some(wanted) => read_of_resource(question.input, wanted),
                 None => of("input", question.input),
             },
             tags: slot.reads.tag_paths(),
@@ -52,6 +52,17 @@ impl PolicySet {
             output: question.output.map(|output| of("output", output)),
         }
     }
+}
+
+/// The part of the URI from which what policies read of a resource follows.
+fn read_of_resource(input: Node<'_>, wanted: &Paths) -> Value {
+    let reads = |name| wanted.is_whole() || wanted.member(name).is_some();
+    let uri = input.get("uri").and_then(Node::text).unwrap_or_default();
+    let told = match ResourceUri::parse(uri) {
+        Ok(uri) if !reads("uri") => uri.up_to(reads("path"), reads("host")),
+        Ok(_) | Err(_) => uri.to_owned(),
+    };
+    json!({ "uri": told })
 }
 
 fn pruned(value: Node<'_>, wanted: &Paths) -> Value {

@@ -7,7 +7,7 @@ use std::{
 
 use cedar_policy::{Entities, Entity, RestrictedExpression};
 
-use crate::capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug};
+use crate::capability::{self, Capability, CapabilityId, CapabilityKind, ProviderSlug};
 use crate::policy::{
     engine::{Member, RequestTarget},
     language::entity_types::{
@@ -19,6 +19,8 @@ use crate::policy::{
 #[derive(Debug, Clone, Default)]
 pub struct Catalogue {
     providers: BTreeMap<String, Option<BTreeMap<String, Arc<Capability>>>>,
+    /// All resources and templates of each provider, of which policies are bound to a few.
+    resources: BTreeMap<String, Vec<Arc<Capability>>>,
     webhooks: BTreeSet<String>,
 }
 
@@ -41,14 +43,21 @@ impl Catalogue {
     pub fn new(
         providers: impl IntoIterator<Item = (ProviderSlug, Option<Vec<Arc<Capability>>>)>,
     ) -> Self {
-        let by_id = |tools: Vec<Arc<Capability>>| {
+        let mut resources: BTreeMap<String, Vec<Arc<Capability>>> = BTreeMap::new();
+        let mut by_id = |tools: Vec<Arc<Capability>>| {
+            for tool in &tools {
+                if tool.id.kind().governed() == CapabilityKind::Resource {
+                    let own = resources.entry(tool.id.provider().to_owned()).or_default();
+                    own.push(Arc::clone(tool));
+                }
+            }
             tools.into_iter().map(|tool| (tool.id.slot().to_owned(), tool)).collect()
         };
         let providers = providers
             .into_iter()
-            .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(by_id)))
+            .map(|(slug, tools)| (slug.as_str().to_owned(), tools.map(&mut by_id)))
             .collect();
-        Self { providers, webhooks: BTreeSet::new() }
+        Self { providers, resources, webhooks: BTreeSet::new() }
     }
 
     /// The same with the names of the webhooks that notices can go to.
@@ -72,13 +81,20 @@ impl Catalogue {
     }
 
     /// The tool of this id, or why it is not known here.
-    pub fn find_tool(&self, id: &str) -> Result<&Arc<Capability>, &'static str> {
+    pub fn find_tool(&self, id: &str) -> Result<Arc<Capability>, &'static str> {
         let parsed: CapabilityId =
             id.parse().map_err(|_| "this is no id of a tool, prompt or resource")?;
         let provider =
             self.providers.get(parsed.provider()).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
-        tools.get(parsed.slot()).ok_or("the provider lists no such tool, prompt or resource")
+        if parsed.kind().governed() != CapabilityKind::Resource {
+            let found = tools.get(parsed.slot()).cloned();
+            return found.ok_or("the provider lists no such tool or prompt");
+        }
+        let resources = self.resources.get(parsed.provider()).into_iter().flatten();
+        let listed = resources.clone().find(|it| it.id == parsed).cloned();
+        let found = listed.or_else(|| capability::unlisted(&parsed, resources.cloned()));
+        found.ok_or("the provider has no such resource")
     }
 
     /// Looks up a capability of whatever kind by its id.

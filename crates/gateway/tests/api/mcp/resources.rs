@@ -11,6 +11,9 @@ const POLICIES: &str = r#"
 @id("all") permit (principal, action in Mcp::Action::"*:*", resource);
 @id("open-site") permit (principal, action == Mcp::Action::"resource:up", resource == Mcp::Resource::"up")
 when { !context.resource.listed && context.resource.scheme == "https" && context.resource.host == "open.example" };
+@id("no-host") @reason("That host is shut")
+forbid (principal, action == Mcp::Action::"resource:up", resource)
+when { context.resource.host == "shut.example" };
 @id("no-board") @reason("Minutes stay inside")
 forbid (principal, action in Mcp::Action::"kind:resource", resource is Mcp::Resource)
 when { context.resource.path like "*/board/*" };
@@ -67,7 +70,9 @@ fn offered() -> Vec<HostileTool> {
         ),
         wide("a"),
         wide("b"),
+        resource("notes://files/waits", Script::Echo),
         resource("notes://files/{name}", Script::Echo),
+        resource("https://{host}/t/{name}", Script::Echo),
         resource("https://open.example/x{y}{z}", Script::Echo),
         resource("notes://up/../a", Script::Echo),
         resource("*", Script::Echo),
@@ -105,9 +110,10 @@ async fn resources_are_listed_where_they_are_exposed_and_carry_their_provider_wh
             ask_legacy(&scene.gateway, &scene.who, path, "resources/list", json!({})).await;
 
         let found = uris(&listed, "resources", "uri");
-        assert_eq!((found.len(), found[0].as_str()), (11, first), "{}", listed.text);
+        assert_eq!((found.len(), found[0].as_str()), (12, first), "{}", listed.text);
         assert_eq!(found, uris(&legacy, "resources", "uri"));
-        assert_eq!(uris(&made, "resourceTemplates", "uriTemplate")[0], template);
+        let templates = uris(&made, "resourceTemplates", "uriTemplate");
+        assert!(templates.contains(&template.to_owned()), "{templates:?}");
         // Clients refuse a list of which an entry is not as MCP has it.
         let all = listed.at("/result/resources").as_array().expect("a list");
         let bare = all.iter().find(|it| it.get("mimeType").is_none()).expect("a bare one");
@@ -154,7 +160,14 @@ async fn a_resource_is_read_under_the_law_of_calls_and_leaves_one_event() {
         ("notes://wide/a/c", 403, "denied", unlisted, 0),
         // Templates that could make it cost more steps than a read has.
         (&format!("notes://wide/{}/c", "a".repeat(1_900)), -32602, "not_found", unlisted, 0),
+        ("https://h.example/t/a", 0, "success", "resource:up:https://{host}/t/{name}", 1),
+        ("https://shut.example/t/a", 403, "denied", "resource:up:https://{host}/t/{name}", 0),
         // Readers that decode or read addresses otherwise would find another place than the policy.
+        ("https://shut.example./t/a", -32602, "not_found", unlisted, 0),
+        ("https://%EF%BD%93hut.example/t/a", -32602, "not_found", unlisted, 0),
+        ("https://2130706433/t/a", -32602, "not_found", unlisted, 0),
+        ("notes://files/x%5Cboard%5Cb", -32602, "not_found", unlisted, 0),
+        ("notes://files/board;x", -32602, "not_found", unlisted, 0),
         ("https://open.example/x%2Fboard%2Fpage", -32602, "not_found", unlisted, 0),
         ("https://open.example//x", -32602, "not_found", unlisted, 0),
         ("notes://up/../a", -32602, "not_found", "", 0),
@@ -194,6 +207,77 @@ async fn a_resource_is_read_under_the_law_of_calls_and_leaves_one_event() {
             }
         }
     }
+}
+
+/// Neither answers nor the caller's own events tell resources that are denied in any case from those that there are not,
+/// nor what a provider of another org lists.
+#[tokio::test(flavor = "multi_thread")]
+async fn events_do_not_tell_of_what_is_hidden() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("none") @reason("x") forbid (principal, action == Mcp::Action::"resource:up", resource);"#;
+    let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
+    for uri in ["notes://a", "notes://files/b", "notes://absent", "https://h.example/t/a"] {
+        let answer = read(&scene, "/mcp/up", uri).await;
+        let event = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
+        assert_eq!(error(&answer), (200, -32602), "{}", answer.text);
+        assert_eq!(event[0]["target"]["id"], "resource:up:*", "{uri}");
+        assert_eq!(event[0]["target"]["version"], Value::Null, "{uri}");
+    }
+    assert!(scene.upstream.calls().is_empty());
+}
+
+/// What policies read of a URI is kept, and no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_query_of_a_uri_is_not_kept_for_policies_that_do_not_read_it() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("site") @reason("x") forbid (principal, action == Mcp::Action::"resource:up", resource)
+        when { context.resource.host == "shut.example" };"#;
+    let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
+
+    let answer = read(&scene, "/mcp/up", "https://h.example/t/zz9path").await;
+
+    let event = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await.remove(0);
+    let path = format!("/v1/audit/events/{}", event["id"].as_str().expect("an id"));
+    let kept = scene.gateway.get(&scene.who, &path).await.ok();
+    let inputs = kept.at("/data/detached/decision_inputs");
+    assert_eq!(inputs.pointer("/input/uri"), Some(&json!("https://h.example")), "{inputs}");
+    let explained = scene.gateway.get(&scene.who, &format!("{path}?explain=1")).await.ok();
+    has!(explained, "/data/explanation/decision/policy": "all", "/data/explanation/missing": []);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_is_not_read_by_another_way() {
+    let exposed = format!("{EXPOSED}\npin = \"review\"");
+    let scene = scene_with(offered(), &exposed, |builder| builder.policies(POLICIES)).await;
+    let accept = |id: &str| drop(scene.gateway.admin(&["tool", "accept", id]));
+    accept("resource:up:https://{host}/t/{name}");
+    accept("resource:up:notes://files/{name}");
+    accept("resource:up:*");
+    let files = async || read(&scene, "/mcp/up", "notes://files/b").await;
+    until(files, |it| it.at("/result/contents/0") != &Value::Null).await;
+
+    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, -32602));
+    let waiting = scene.gateway.admin(&["tool", "list", "--waiting", "--provider", "up"]);
+    assert!(waiting.to_string().contains("notes://files/waits"), "{waiting}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_that_fails_later_leaves_what_was_listed() {
+    let policies = r#"@id("all") permit (principal, action, resource);
+        @id("mime") @reason("x") forbid (principal, action == Mcp::Action::"resource:up", resource)
+        when { context.resource has mime && context.resource.mime == "text/plain" };"#;
+    let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
+    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, 403));
+
+    scene.upstream.break_method("resources/list");
+    let id = scene.gateway.get(&scene.who, "/v1/providers").await;
+    let id = id.at("/data/items/0/id").as_str().expect("an id").to_owned();
+    let path = format!("/v1/providers/{id}/test");
+    has!(scene.gateway.post(&scene.who, &path, "{}").await, 200);
+
+    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, 403));
+    let listed = ask(&scene.gateway, &scene.who, "/mcp/up", "resources/list", json!({})).await;
+    assert!(uris(&listed, "resources", "uri").contains(&"notes://a".to_owned()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -281,10 +365,11 @@ async fn rest_lists_resources_and_reads_them() {
 
     let listed = scene.gateway.get(who, "/v1/resources?provider=up").await;
     let ids: Vec<_> = listed.at("/data/items").as_array().expect("items").iter().collect();
-    assert_eq!(ids.len(), 14, "{}", listed.text);
-    has!(listed, 200, "/data/items/0/uri": "notes://a", "/data/items/0/size": 7,
-        "/data/items/0/mime_type": "text/plain", "/data/items/0/access": "conditional");
-    assert_eq!(listed.at("/data/items/4/uri_template"), "notes://files/{name}");
+    assert_eq!(ids.len(), 16, "{}", listed.text);
+    let template = "https://{host}/t/{name}";
+    has!(listed, 200, "/data/items/0/uri_template": template, "/data/items/1/uri": "notes://a",
+        "/data/items/1/size": 7, "/data/items/1/mime_type": "text/plain",
+        "/data/items/1/access": "conditional");
     for (body, status, code) in [
         (json!({"uri": "notes://a"}), 200, ""),
         (json!({"uri": "notes://a", "provider": "up"}), 200, ""),

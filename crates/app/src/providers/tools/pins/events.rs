@@ -11,6 +11,7 @@ use portcullis_core::{
     capability::{CapabilityId, CapabilityKind, CapabilityName, ProviderSlug},
     clock::Clock,
     id::{EventId, Ids, OrgId},
+    principal::Scope,
     random::Random,
     refusal::Executed,
 };
@@ -241,7 +242,8 @@ impl Tools {
             .iter()
             .filter(|((slug, of), _)| of.is_none_or(|of| of == org) && self.reaches(ctx, slug));
         let tools = own.flat_map(|((slug, _), tools)| {
-            tools.iter().map(|LeftOut { kind, name, why }| LeftOutTool {
+            let told = tools.iter().filter(|it| self.may_know_of(ctx, slug, it.kind));
+            told.map(|LeftOut { kind, name, why }| LeftOutTool {
                 kind: *kind,
                 provider: slug.clone(),
                 name: name.clone(),
@@ -249,6 +251,19 @@ impl Tools {
             })
         });
         tools.collect()
+    }
+
+    /// True for tools, and for kinds of which the caller sees some at this provider or whose settings it reads.
+    fn may_know_of(&self, ctx: &Ctx, slug: &str, kind: CapabilityKind) -> bool {
+        let listed = |of: &CapabilityKind| {
+            let connection = ctx.session.connections.get(slug);
+            connection.is_some_and(|it| it.listed(*of).iter().any(|it| !self.is_hidden(ctx, it)))
+        };
+        let mut alike =
+            CapabilityKind::ALL.into_iter().filter(|it| it.governed() == kind.governed());
+        kind == CapabilityKind::Tool
+            || alike.any(|of| listed(&of))
+            || ctx.require(Scope::Admin).is_ok()
     }
 
     /// Notes the number of tools above the limit, and tells of it once as long as it holds.

@@ -78,6 +78,14 @@ impl Pins {
             })
     }
 
+    /// True if a definition of this capability waits for this org.
+    pub(crate) fn wait(&self, org: OrgId, id: &CapabilityId) -> bool {
+        let held = self.held.load();
+        [None, Some(org)]
+            .iter()
+            .any(|org| held.get(org).and_then(|tools| tools.get(id)) == Some(&HeldCalls::Waits))
+    }
+
     /// State of the tool, as it is here, for this org.
     pub(crate) fn state(&self, org: OrgId, tool: &Capability) -> PinState {
         if self.hold(org, tool) { PinState::Quarantined } else { PinState::Accepted }
@@ -104,6 +112,11 @@ impl Pins {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());
         let tools = held.entry(org).or_default();
+        tools.retain(|tool, calls| {
+            tool.provider() != provider
+                || *calls != HeldCalls::Waits
+                || sorted.known.contains_key(tool)
+        });
         for (tool, (accepted, _)) in &sorted.known {
             let before =
                 known.get(&(org, tool.clone())).and_then(|(accepted, _)| accepted.as_ref());
