@@ -5,6 +5,7 @@
 //! which it was listed. **Invariant:** a program gives no more than its token may do.
 
 mod holds;
+mod installation;
 mod org;
 mod overrides;
 mod principals;
@@ -13,11 +14,12 @@ mod tools;
 
 pub use self::{
     holds::{HoldView, ListedHolds},
+    installation::{NewLoginLink, OrgChange},
     org::{OrgLimits, OrgUsage, OrgView, WindowUsage},
     overrides::{MAX_OVERRIDE_SECONDS, OverrideRequest, OverrideView},
     principals::{ListedPrincipals, PrincipalKindName, PrincipalView},
-    tokens::{ListedTokens, MadeToken, TokenView},
-    tools::{AcceptedTool, ListedWaiting, ShownDefinition, WaitingPlace, WaitingTool},
+    tokens::{InspectedToken, ListedTokens, MadeToken, TokenView},
+    tools::{AcceptedTool, ListedTools, PinnedTools, ShownDefinition, ToolPlace, WaitingTool},
 };
 
 use std::{fmt, sync::Arc};

@@ -29,10 +29,11 @@ pub use portcullis_lanes::{LARGE, Workers};
 
 pub use self::{
     administration::{
-        AcceptedTool, Administration, HoldView, ListedHolds, ListedPrincipals, ListedTokens,
-        ListedWaiting, MAX_OVERRIDE_SECONDS, MadeToken, OrgLimits, OrgUsage, OrgView,
-        OverrideRequest, OverrideView, PrincipalKindName, PrincipalView, ShownDefinition,
-        TokenView, WaitingPlace, WaitingTool, WindowUsage,
+        AcceptedTool, Administration, HoldView, InspectedToken, ListedHolds, ListedPrincipals,
+        ListedTokens, ListedTools, MAX_OVERRIDE_SECONDS, MadeToken, NewLoginLink, OrgChange,
+        OrgLimits, OrgUsage, OrgView, OverrideRequest, OverrideView, PinnedTools,
+        PrincipalKindName, PrincipalView, ShownDefinition, TokenView, ToolPlace, WaitingTool,
+        WindowUsage,
     },
     approvals::{ApprovalPage, ApprovalView, Approvals, DecisionRequest, EarlierApproval},
     audit::{
@@ -103,8 +104,8 @@ pub use self::{
     nodes::{
         Nodes,
         commands::{
-            ERASABLE, ErasureRequest, Indexed, Inspected, LogIdentity, NewLoginLink, Operator,
-            OperatorError, OrgChange, ReindexMode, Reindexed, TokenState, Witnessed,
+            ERASABLE, ErasureRequest, Indexed, LogIdentity, Operator, OperatorError, ReindexMode,
+            Reindexed, Witnessed,
         },
         jobs::catalogue::UntoldTools,
     },

@@ -12,6 +12,7 @@ pub mod quota;
 mod authorization;
 mod exchange;
 mod gateway;
+mod installation;
 mod mcp;
 mod pages;
 mod routes;

@@ -149,6 +149,8 @@ fn administration() -> Vec<Row> {
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tokens::list)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tokens::create)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tokens::revoke)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tokens::inspect)),
+        row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tools::list)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     NONE,  || routes!(v1::tools::waiting)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::tools::accept)),
         row(Scoped(Scope::Admin),           Requests,    Shared,     SMALL, || routes!(v1::policy_overrides::set)),

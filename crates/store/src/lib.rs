@@ -20,7 +20,7 @@
 //! [`Store::find_session_by_hash`], [`Store::find_login_link`] and [`Store::take_login_link`] who logs in
 //! with it; [`Store::forget_sessions`] and [`Store::forget_login_links`] forget those of all. The pins of a
 //! provider that every org shares belong to no single org ([`Store::list_pins`],
-//! [`Store::page_waiting`]). Policies are the
+//! [`Store::page_pins_of_org`]). Policies are the
 //! installation's ([`Store::keep_policy_set`]).
 //!
 //! A function that runs statements is `#[boxed]`: its future takes kilobytes, by which those
@@ -111,7 +111,7 @@ pub use crate::{
     moving::{MovedLog, MovedRows, MovedTable, MovingError},
     nodes::{LEASE_SECONDS, Listener, LiveNode, News, NodeRecord, Nodes},
     orgs::Org,
-    pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, UpstreamDefinition},
+    pins::{Accepted, Pin, PinChange, PinVersion, Pinned, Surplus, UpstreamDefinition, WantedPins},
     policies::{KeptPolicySet, LastPolicySet, NewPolicySet, PolicyVersion},
     policy_overrides::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},

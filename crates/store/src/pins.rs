@@ -14,6 +14,8 @@ use portcullis_core::{
     clock::Timestamp,
     id::OrgId,
 };
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::{
     db::{Row, Store, UnreadableRow, all, boxed, change, changed, find, list, read, record, run},
@@ -21,9 +23,9 @@ use crate::{
 };
 
 /// A version of a tool's definition, without the definition.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct PinVersion {
-    /// Its `sha256:…`; [`PinVersion::UNREADABLE`] if that cannot be read.
+    /// The `sha256:…` of the definition; `unreadable` if that cannot be read.
     pub version: String,
     /// When it was accepted, or first found.
     pub at: Timestamp,
@@ -46,17 +48,31 @@ pub struct UpstreamDefinition {
 }
 
 /// A tool's pins.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = PinnedTool)]
 pub struct Pin {
-    /// The org that the provider is kept for; `None` is a provider that every org shares.
+    /// The org that the provider is kept for; none where every org shares it.
+    #[schema(value_type = Option<String>)]
     pub org: Option<OrgId>,
+    #[serde(rename = "id")]
+    #[schema(value_type = String, example = "github:create_issue")]
     pub tool: CapabilityId,
-    /// The accepted definition; `None` before the first.
+    /// The accepted definition; none before the first.
     pub accepted: Option<PinVersion>,
     /// The definition that waits for acceptance.
+    #[serde(rename = "waiting")]
     pub found: Option<PinVersion>,
     /// The version of `found` that events tell of already.
+    #[serde(skip)]
     pub told: Option<String>,
+}
+
+/// Pins that a list has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WantedPins {
+    All,
+    /// Pins of which a definition waits.
+    Waiting,
 }
 
 /// The pins of one provider.
@@ -193,21 +209,25 @@ impl Store {
         Ok(list!(self, installation, list => tool, &org, limit))
     }
 
-    /// Some pins of which a definition waits, of the org's own providers and of shared ones, by tool
-    /// id and owner, beyond this one.
+    /// Some pins of the org's own providers and of shared ones, by tool id and owner, beyond this one.
     #[boxed]
-    pub async fn page_waiting(
+    pub async fn page_pins_of_org(
         &self,
         org: OrgId,
+        wanted: WantedPins,
         after: Option<(&CapabilityId, Option<OrgId>)>,
         limit: u32,
     ) -> Result<Vec<Pin>, StoreError> {
         let tool = after.map_or("", |(tool, _)| tool.as_str());
         let owner = after.map_or_else(String::new, |(_, owner)| scope_text(owner));
-        let list = select(
-            "org_id IN ('', $1) AND found_version IS NOT NULL AND (capability_id, org_id) > ($2, $3) \
+        let waits = match wanted {
+            WantedPins::All => "",
+            WantedPins::Waiting => "AND found_version IS NOT NULL",
+        };
+        let list = select(&format!(
+            "org_id IN ('', $1) {waits} AND (capability_id, org_id) > ($2, $3) \
              ORDER BY capability_id, org_id LIMIT $4",
-        );
+        ));
         // What every org shares is outside the scope of any.
         Ok(list!(self, installation, list => org, tool, &owner, limit))
     }

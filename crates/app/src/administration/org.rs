@@ -7,6 +7,7 @@ use portcullis_core::{
     principal::Plan,
     refusal::Refusal,
 };
+use portcullis_store::Org;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -60,13 +61,11 @@ pub struct WindowUsage {
 impl Administration {
     /// The caller's org.
     pub async fn org(&self, ctx: &Ctx) -> Result<OrgView, Refusal> {
-        let id = ctx.caller().org_id;
-        let found = self.base.store.find_org(id).await?;
-        let org = found.ok_or_else(|| Refusal::not_found("org", &id.to_string()))?;
+        let org = self.found_org(ctx).await?;
         let day = day_of(self.base.now());
         let month = month_of(self.base.now());
         Ok(OrgView {
-            id,
+            id: org.id,
             name: org.name,
             plan: org.plan.name(),
             created_at: org.created_at,
@@ -77,6 +76,13 @@ impl Administration {
                 month: self.since(ctx, month).await?,
             },
         })
+    }
+
+    /// The caller's org as it is stored.
+    pub async fn found_org(&self, ctx: &Ctx) -> Result<Org, Refusal> {
+        let id = ctx.caller().org_id;
+        let found = self.base.store.find_org(id).await?;
+        found.ok_or_else(|| Refusal::not_found("org", &id.to_string()))
     }
 
     /// Usage within a span of whole days that has not ended.

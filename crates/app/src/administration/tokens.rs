@@ -3,11 +3,12 @@
 use portcullis_core::{
     audit::EventType,
     clock::Timestamp,
-    id::{PrincipalId, PrincipalKind, TokenId},
-    principal::AuthMethod,
+    id::{GrantId, PrincipalId, PrincipalKind, TokenId},
+    lineage::Lineage,
+    principal::{AuthMethod, ScopeSet},
     refusal::Refusal,
     secret::Secret,
-    token::CidrList,
+    token::{CidrList, Token},
     trust::Thumbprint,
 };
 use portcullis_store::{ListedState, ListedToken, TokenQuery, TokenRecord};
@@ -20,6 +21,9 @@ use crate::{identity::directory::tokens::TokenRequest, request::Ctx};
 
 /// The longest label in characters.
 const MAX_LABEL: usize = 64;
+
+const NOT_A_TOKEN: &str =
+    "That is no token and no id of one: wrong form or wrong checksum, so nobody made it.";
 
 /// What is known of a token, never the token itself.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -114,6 +118,26 @@ fn expose<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok,
     serializer.serialize_str(secret.expose())
 }
 
+/// A token with what it descends from, and what it may do at this moment.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct InspectedToken {
+    /// `state` is also `principal_disabled` where one that acts through it is, and `org_disabled`.
+    #[serde(flatten)]
+    pub record: TokenView,
+    /// Tokens with the same are revoked together.
+    #[schema(value_type = String, example = "grn_01M754BKTKX1YB8Q05NMW9TP4G")]
+    pub grant_id: GrantId,
+    /// Rules and principals that have to be there whenever it is used.
+    #[schema(value_type = Object)]
+    pub lineage: Lineage,
+    /// Role of its principal.
+    #[schema(example = "service")]
+    pub role: &'static str,
+    /// Scopes that the roles of its principal and of all who act through it allow, separated by spaces.
+    #[schema(example = "mcps:invoke mcps:read")]
+    pub effective_scopes: String,
+}
+
 /// A page of tokens. It may be short or empty before the end.
 #[derive(Debug)]
 pub struct ListedTokens {
@@ -165,6 +189,51 @@ impl Administration {
         };
         let token = made.token.secret().clone();
         Ok(MadeToken { record: TokenView::of(record, principal.name, state), token })
+    }
+
+    /// A token of the caller's org, given its id or the token itself, with its state and scopes at this moment.
+    pub async fn inspect_token(
+        &self,
+        ctx: &Ctx,
+        id_or_token: &str,
+    ) -> Result<InspectedToken, Refusal> {
+        let store = &self.base.store;
+        let org = self.found_org(ctx).await?;
+        let (found, shown) = if let Ok(token) = Token::parse(id_or_token) {
+            let known = store.find_token_by_hash(&token.hash()).await?;
+            let found = known.map(|known| known.token).filter(|it| it.org_id == org.id);
+            // A secret is not printed back.
+            (found, token.kind().prefix())
+        } else {
+            let id = id_or_token.parse().map_err(|_| Refusal::bad_request(NOT_A_TOKEN))?;
+            (store.find_token(org.id, id).await?, id_or_token)
+        };
+        let token = found.ok_or_else(|| Refusal::not_found("token", shown))?;
+        let principal = self.found(ctx, &token.principal_id.to_string()).await?;
+        let mut involved = vec![principal];
+        for actor in token.lineage.actors() {
+            involved.push(self.found(ctx, &actor.to_string()).await?);
+        }
+        let state = match token.revoked_at {
+            Some(_) => ListedState::Revoked.as_str(),
+            None if store.is_spent(org.id, token.id).await? => ListedState::Spent.as_str(),
+            None if token.expires_at <= self.base.now() => ListedState::Expired.as_str(),
+            None if org.disabled_at.is_some() => "org_disabled",
+            None if involved.iter().any(|it| it.disabled_at.is_some()) => {
+                ListedState::PrincipalDisabled.as_str()
+            }
+            None => ListedState::Live.as_str(),
+        };
+        let scopes = involved.iter().map(|it| it.role.scopes());
+        let scopes = scopes.fold(token.scopes, ScopeSet::intersection);
+        let principal = involved.swap_remove(0);
+        Ok(InspectedToken {
+            grant_id: token.grant_id,
+            lineage: token.lineage.clone(),
+            role: principal.role.name(),
+            effective_scopes: scopes.to_string(),
+            record: TokenView { state, ..TokenView::of(token, principal.name, ListedState::Live) },
+        })
     }
 
     /// Revokes a token of the caller's org with all that descends from it; gives the number of

@@ -1,4 +1,5 @@
-//! Tools whose definition waits: shown with the difference, and accepted by the org's admins.
+//! Tools that were ever listed, and those whose definition waits: shown with the difference, and accepted by the org's
+//! admins.
 
 use portcullis_core::{
     audit::EventType,
@@ -7,7 +8,7 @@ use portcullis_core::{
     hidden::spelled_value,
     refusal::{Conflict, Refusal},
 };
-use portcullis_store::Pin;
+use portcullis_store::{Pin, PinVersion, Surplus, WantedPins};
 use serde::Serialize;
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -88,50 +89,91 @@ pub struct AcceptedTool {
     pub version: String,
 }
 
-/// A page of waiting tools.
-#[derive(Debug)]
-pub struct ListedWaiting {
-    pub items: Vec<WaitingTool>,
-    /// Place at which the list goes on, if it does.
-    pub end: Option<WaitingPlace>,
+/// Tools of a page, and the providers with more than are remembered of them (`max_pins`), whatever the page.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PinnedTools {
+    /// In the order of the list.
+    pub items: Vec<Pin>,
+    pub surplus: Vec<Surplus>,
 }
 
-/// Place in the list of waiting tools.
+/// A page of tools.
+#[derive(Debug)]
+pub struct ListedTools<T> {
+    pub page: T,
+    /// Place at which the list goes on, if it does.
+    pub end: Option<ToolPlace>,
+}
+
+/// Place in a list of tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaitingPlace {
+pub struct ToolPlace {
     pub tool: CapabilityId,
     pub shared: bool,
 }
 
+impl ToolPlace {
+    fn of(pin: &Pin) -> Self {
+        Self { tool: pin.tool.clone(), shared: pin.org.is_none() }
+    }
+}
+
 impl Administration {
+    /// The tools that the providers of the caller's org ever listed, by id.
+    pub async fn tools(
+        &self,
+        ctx: &Ctx,
+        after: Option<&ToolPlace>,
+        limit: usize,
+    ) -> Result<ListedTools<PinnedTools>, Refusal> {
+        let mut items = self.pins(ctx, WantedPins::All, after, limit).await?;
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let end = items.last().filter(|_| more).map(ToolPlace::of);
+        let mut surplus = self.base.store.surplus().await?;
+        surplus.retain(|it| it.org.is_none_or(|owner| owner == ctx.caller().org_id));
+        Ok(ListedTools { page: PinnedTools { items, surplus }, end })
+    }
+
+    /// The pins of a page of the caller's org, and the next one.
+    async fn pins(
+        &self,
+        ctx: &Ctx,
+        wanted: WantedPins,
+        after: Option<&ToolPlace>,
+        limit: usize,
+    ) -> Result<Vec<Pin>, Refusal> {
+        let org = ctx.caller().org_id;
+        let place = after.map(|place| (&place.tool, (!place.shared).then_some(org)));
+        let most = u32::try_from(limit + 1).unwrap_or(u32::MAX);
+        Ok(self.base.store.page_pins_of_org(org, wanted, place, most).await?)
+    }
+
     /// The tools that wait in the caller's org, by id. A page can end early, for definitions are
     /// large.
     pub async fn waiting_tools(
         &self,
         ctx: &Ctx,
-        after: Option<&WaitingPlace>,
+        after: Option<&ToolPlace>,
         limit: usize,
-    ) -> Result<ListedWaiting, Refusal> {
-        let org = ctx.caller().org_id;
-        let place = after.map(|place| (&place.tool, (!place.shared).then_some(org)));
-        let most = u32::try_from(limit + 1).unwrap_or(u32::MAX);
-        let pins = self.base.store.page_waiting(org, place, most).await?;
+    ) -> Result<ListedTools<Vec<WaitingTool>>, Refusal> {
+        let pins = self.pins(ctx, WantedPins::Waiting, after, limit).await?;
         let is_only_org = self.is_only_org(ctx).await?;
         let mut items = Vec::new();
         let mut end = None;
         let mut bytes = 0;
         for pin in &pins {
             if items.len() == limit || bytes > PAGE_BYTES {
-                return Ok(ListedWaiting { items, end });
+                return Ok(ListedTools { page: items, end });
             }
             if let Some(waiting) = Waiting::of(&self.base.store, pin).await? {
                 let item = waiting_tool(pin, waiting, pin.org.is_some() || is_only_org);
                 bytes += json!(item).to_string().len();
                 items.push(item);
             }
-            end = Some(WaitingPlace { tool: pin.tool.clone(), shared: pin.org.is_none() });
+            end = Some(ToolPlace::of(pin));
         }
-        Ok(ListedWaiting { items, end: None })
+        Ok(ListedTools { page: items, end: None })
     }
 
     /// Accepts what waits of a tool, if it is still this version; running nodes follow within
@@ -191,8 +233,7 @@ impl Administration {
 }
 
 fn waiting_tool(pin: &Pin, waiting: Waiting, acceptable: bool) -> WaitingTool {
-    let version =
-        |side: &Option<portcullis_store::PinVersion>| side.as_ref().map(|it| it.version.clone());
+    let version = |side: &Option<PinVersion>| side.as_ref().map(|it| it.version.clone());
     WaitingTool {
         id: pin.tool.clone(),
         version: version(&pin.found).unwrap_or_default(),

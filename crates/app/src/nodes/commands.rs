@@ -1,27 +1,22 @@
-//! Commands of the operator that the API has not: orgs, login links, erasure, and the log as it is stored. The operator
-//! is the first root of trust; all its actions are recorded with the actor `system`.
+//! Work of the operator that is no request: which org and principal a command means, and the log as it is stored. The
+//! operator is the first root of trust; all its actions are recorded with the actor `system`.
 
 mod audit;
-mod logins;
 mod logs;
 mod orgs;
 mod principals;
 mod reindex;
-mod tokens;
 mod tools;
 mod verification;
 
 pub use self::{
     audit::{ERASABLE, ErasureRequest},
-    logins::NewLoginLink,
     logs::LogIdentity,
-    orgs::OrgChange,
     reindex::{ReindexMode, Reindexed},
-    tokens::{Inspected, TokenState},
     verification::{Indexed, Witnessed},
 };
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use portcullis_core::{
     audit::{Actor, Detached, Event, EventType, Outcome, Target, export::Fault},
@@ -32,22 +27,11 @@ use portcullis_core::{
 };
 use portcullis_store::{AuditWriter, Store, StoreError};
 
-use crate::{
-    audit::{
-        events::{patience, row_of},
-        holds::HoldError,
-    },
-    identity::directory::DirectoryError,
-    request::target_of,
-};
+use crate::audit::holds::HoldError;
 
 /// Reason that a command was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
-    #[error(transparent)]
-    Directory(#[from] DirectoryError),
-    #[error("there is an org `{0}` already; names are unique in an installation")]
-    Taken(String),
     #[error("there is no org `{0}`; `portcullis org list` shows those there are")]
     NoOrg(String),
     #[error("there is no org yet; `portcullis org create` makes one")]
@@ -62,17 +46,6 @@ pub enum OperatorError {
         /// The principals, each as its id and its org.
         found: Vec<String>,
     },
-    #[error("there is no token `{0}`; `portcullis token list` shows those there are")]
-    NoToken(String),
-    /// The text is neither an id of a token nor a token.
-    #[error("that is no token and no id of one: wrong form or wrong checksum, so nobody made it")]
-    NotAToken,
-    #[error(
-        "`{0}` is a service account; people log in, and it has tokens (`portcullis token create`)"
-    )]
-    NotAPerson(String),
-    #[error("{0} is disabled: no login of it is accepted until `portcullis principal enable`")]
-    Disabled(String),
     #[error(transparent)]
     Hold(#[from] HoldError),
     /// The log does not prove what was to be erased.
@@ -99,20 +72,10 @@ pub struct Operator {
 }
 
 impl Operator {
-    fn ids(&self) -> Ids<'_> {
+    /// The clock and the random source of new ids.
+    #[must_use]
+    pub fn ids(&self) -> Ids<'_> {
         Ids { clock: &*self.clock, random: &*self.random }
-    }
-
-    /// Records what the operator did, or is about to do, to `id`.
-    async fn tell(
-        &self,
-        kind: EventType,
-        org: OrgId,
-        target: &'static str,
-        id: impl fmt::Display + Send,
-    ) -> Result<(), OperatorError> {
-        let event = self.event(kind, org, target_of(target, id));
-        Ok(self.writer.append(row_of(&event), patience()).await?)
     }
 
     fn event(&self, kind: EventType, org: OrgId, target: Target) -> Event {

@@ -57,7 +57,7 @@ async fn exported(
 ) -> (Report, BTreeSet<u64>) {
     let file = std::fs::File::create(path).unwrap();
     let output = ExportOutput { out: Box::new(file), file: None };
-    log.operator.export(org, log.identity(), request, output, &mut Unwatched).await.unwrap();
+    log.operator.export(org.id, log.identity(), request, output, &mut Unwatched).await.unwrap();
     let text = std::fs::read_to_string(path).unwrap();
     let mut verifier = Verifier::new(log.verifier_keys(org), None);
     let mut places = BTreeSet::new();

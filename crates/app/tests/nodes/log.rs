@@ -78,7 +78,19 @@ impl Log {
     }
 
     pub(crate) async fn org(&self, name: &str) -> Org {
-        self.operator.create_org(name, Plan::Pro).await.unwrap()
+        let org = Org {
+            id: OrgId::new(self.ids()),
+            name: name.to_owned(),
+            plan: Plan::Pro,
+            created_at: self.operator.clock.now(),
+            disabled_at: None,
+        };
+        self.operator.store.create_org(&org).await.unwrap();
+        let mut event = self.system(org.id, EventType::OrgChanged);
+        event.target = Some(target("org", &org.id.to_string()));
+        event.detached = event.detached.keep("actor_name", Some("ops"), &SystemRandom);
+        self.append(&event).await;
+        org
     }
 
     pub(crate) fn identity(&self) -> LogIdentity {

@@ -99,6 +99,9 @@ impl RouteSpec {
     /// The same below `/scim`.
     pub(crate) const UNKNOWN_SCIM: Self = Self { words: Words::Scim, ..Self::UNKNOWN };
 
+    /// Operations that only the operator has.
+    pub(crate) const OPERATOR: Self = Self { body: SMALL_LIMIT, ..Self::UNKNOWN };
+
     /// Calls of tools.
     pub(crate) const INVOKE: Self = Self {
         access: Access::Call(Scope::McpsInvoke),

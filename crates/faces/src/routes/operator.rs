@@ -14,8 +14,9 @@ use tower::ServiceExt as _;
 
 use super::{router, row::Row, table};
 use crate::{
-    exchange::{Access, OperatorSession},
+    exchange::{Access, OperatorSession, RouteSpec},
     gateway::Gateway,
+    installation,
 };
 
 /// Operations of the API without a listener, for the operator of the installation.
@@ -31,10 +32,14 @@ use crate::{
 pub struct OperatorApi(Router);
 
 impl OperatorApi {
-    /// The operations that manage an org and its log.
+    /// The operations that manage an org and its log, and those that only the operator has.
     pub fn new(gateway: Arc<Gateway>) -> Self {
         let rows = table().into_iter().filter(is_for_operators).collect();
-        Self(router::routed(rows, &[], &gateway).with_state(gateway))
+        let mut routes = router::routed(rows, &[], &gateway);
+        for (path, methods) in installation::table() {
+            routes = routes.route(path, router::framed(methods, RouteSpec::OPERATOR, &gateway));
+        }
+        Self(routes.with_state(gateway))
     }
 
     /// The answer to a request of the operator, for the org of the session.

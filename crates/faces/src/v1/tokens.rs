@@ -1,6 +1,6 @@
 //! `/v1/tokens`: the tokens of the caller's org.
 
-use portcullis_app::{MadeToken, TokenRequest, TokenView};
+use portcullis_app::{InspectedToken, MadeToken, TokenRequest, TokenView};
 use portcullis_core::{id::PrincipalId, refusal::Refusal, token::CidrList, trust::ThumbprintError};
 use portcullis_store::TokenQuery;
 use serde_json::{Map, Value};
@@ -54,6 +54,25 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
 pub(crate) async fn create(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
     let asked = new_token(request.optional_object().await?)?;
     Ok(Outcome::created(&gateway.app.administration.create_token(&ctx, asked).await?))
+}
+
+/// Tells what is known of a token of the org: whose it is, what it may do now, and whether it is accepted.
+#[utoipa::path(
+    post, path = "/v1/tokens/inspect", tag = "admin", operation_id = "inspect_token",
+    request_body = InspectAsked,
+    responses(
+        (status = 200, description = "the token", body = One<InspectedToken>),
+        (status = 400, description = "not understood, or no token and no id of one", body = ErrorAnswer),
+        (status = 404, description = "no such token in the org", body = ErrorAnswer),
+    )
+)]
+pub(crate) async fn inspect(NoQuery(ctx, gateway): NoQuery, request: RequestBody) -> HandlerResult {
+    let mut members = request.optional_object().await?;
+    body::only(&members, &["token"])?;
+    let token = body::text(&mut members, "token", LONGEST)?;
+    let token = token.ok_or_else(|| body::wrong_member("token", "is missing"))?;
+    let found = gateway.app.administration.inspect_token(&ctx, &token).await?;
+    Ok(Outcome::data(&found))
 }
 
 /// Revokes a token of the org with all that descends from it.
@@ -116,6 +135,15 @@ fn networks(value: Option<Value>) -> Result<Option<CidrList>, Refusal> {
     let items = items.ok_or_else(wrong)?.iter().map(|item| item.as_str().ok_or_else(wrong));
     let items: Vec<&str> = items.collect::<Result<_, _>>()?;
     items.join(",").parse().map(Some).map_err(|_| wrong())
+}
+
+/// The body that inspects a token.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "the body is parsed strictly above")]
+pub(crate) struct InspectAsked {
+    /// Id of the token, or the token itself, which is never answered.
+    #[schema(example = "tok_01M754BKTKX1YB8Q05NMW9TP4G")]
+    token: String,
 }
 
 /// The body that makes a token.

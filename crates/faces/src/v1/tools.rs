@@ -1,6 +1,6 @@
-//! `/v1/tools`: tools whose definition waits to be accepted.
+//! `/v1/tools`: tools as they are accepted, and those whose definition waits for it.
 
-use portcullis_app::{AcceptedTool, WaitingPlace, WaitingTool};
+use portcullis_app::{AcceptedTool, PinnedTools, ToolPlace, WaitingTool};
 use portcullis_core::refusal::Refusal;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -13,6 +13,24 @@ use crate::exchange::{
 
 /// Bytes of a version at most.
 const LONGEST: usize = 100;
+
+/// Lists the tools that the providers of the org ever listed, by id, with the versions that were accepted and that wait.
+#[utoipa::path(
+    get, path = "/v1/tools", tag = "admin", operation_id = "list_tools",
+    params(
+        ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
+        ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
+    ),
+    responses(
+        (status = 200, description = "a page of tools, and the providers with more tools than are remembered", body = Paged<PinnedTools>),
+    )
+)]
+pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
+    let list = Listing::read(&gateway, &ctx, "tools", &[], raw.as_deref())?;
+    let after = list.after.as_deref().and_then(place);
+    let listed = gateway.app.administration.tools(&ctx, after.as_ref(), list.limit).await?;
+    Ok(list.answer(&listed.page, listed.end.as_ref().map(text_of).as_deref()))
+}
 
 /// Lists the tools of the org whose definition waits to be accepted, by id, each with both definitions.
 ///
@@ -30,14 +48,17 @@ const LONGEST: usize = 100;
 pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "waiting_tools", &[], raw.as_deref())?;
     let after = list.after.as_deref().and_then(place);
-    let page = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
-    let end = page.end.map(|end| format!("{}|{}", u8::from(end.shared), end.tool));
-    Ok(list.answer(&Items { items: page.items }, end.as_deref()))
+    let listed = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
+    Ok(list.answer(&Items { items: listed.page }, listed.end.as_ref().map(text_of).as_deref()))
 }
 
-fn place(text: &str) -> Option<WaitingPlace> {
+fn text_of(place: &ToolPlace) -> String {
+    format!("{}|{}", u8::from(place.shared), place.tool)
+}
+
+fn place(text: &str) -> Option<ToolPlace> {
     let (shared, tool) = text.split_once('|')?;
-    Some(WaitingPlace { tool: tool.parse().ok()?, shared: shared == "1" })
+    Some(ToolPlace { tool: tool.parse().ok()?, shared: shared == "1" })
 }
 
 /// Accepts the definition of a tool that waits, if it is the version that was reviewed.

@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use portcullis_app::App;
 use portcullis_core::id::{OrgId, PrincipalId};
 use portcullis_faces::OperatorApi;
-use portcullis_store::Org;
+use portcullis_store::StoreError;
 use portcullis_upstream::{ApiAnswer, with_query};
 use serde_json::{Map, Value, json};
 
@@ -115,6 +115,8 @@ pub(super) enum Orgs<'a> {
     Any(Option<&'a str>),
     /// One org as in `One`, for commands that read the log: what is committed is sealed before.
     Log(Option<&'a str>),
+    /// The installation: an org that is about to be made, and every one that there is.
+    Installation,
 }
 
 impl Installation {
@@ -132,13 +134,33 @@ impl Installation {
         orgs: Orgs<'_>,
         act: impl AsyncFnOnce(&Api<'_>) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
-        let (Orgs::One(named) | Orgs::Any(named) | Orgs::Log(named)) = orgs;
-        if let Some(api) = self.gateway(named).await? {
-            return act(&api).await;
+        let named = match orgs {
+            Orgs::One(named) | Orgs::Any(named) | Orgs::Log(named) => named,
+            Orgs::Installation => None,
+        };
+        match self.gateway(named).await? {
+            Some(api) => act(&api).await,
+            None => self.operate(orgs, act).await,
         }
-        let config = self.config()?;
-        with_node_of(&config, async |node| ask_operator(&config, node, orgs, act).await).await
     }
+
+    /// Asks the API of the installation for what no token may. Fails if a gateway is named.
+    pub(super) async fn operate<T>(
+        &self,
+        orgs: Orgs<'_>,
+        act: impl AsyncFnOnce(&Api<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        operate_on(&self.config()?, orgs, act).await
+    }
+}
+
+/// Asks the API of the installation of this configuration as its operator.
+pub(super) async fn operate_on<T>(
+    config: &Config,
+    orgs: Orgs<'_>,
+    act: impl AsyncFnOnce(&Api<'_>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    with_node_of(config, async |node| ask_operator(config, node, orgs, act).await).await
 }
 
 /// Asks the API of an installation as its operator.
@@ -163,7 +185,7 @@ pub(super) struct OwnApi<'a> {
     pub(super) node: &'a OfflineNode,
     app: Arc<App>,
     api: OperatorApi,
-    orgs: Vec<Org>,
+    orgs: Vec<OrgId>,
     /// Position of the org that is asked first: the one that knew of what was asked for last.
     first: Cell<usize>,
 }
@@ -175,24 +197,27 @@ impl<'a> OwnApi<'a> {
         orgs: Orgs<'_>,
     ) -> Result<Self, Failure> {
         let identity = match orgs {
-            Orgs::One(_) | Orgs::Any(_) => None,
+            Orgs::One(_) | Orgs::Any(_) | Orgs::Installation => None,
             Orgs::Log(_) => Some(node.log_identity(config).await?),
         };
-        let orgs = match orgs {
-            Orgs::One(named) | Orgs::Log(named) => vec![node.operator.org_or_only(named).await?],
-            Orgs::Any(Some(named)) => vec![node.operator.org(named).await?],
-            Orgs::Any(None) => node.operator.store.list_orgs().await?,
+        let operator = &node.operator;
+        let found = match orgs {
+            Orgs::One(named) | Orgs::Log(named) => vec![operator.org_or_only(named).await?],
+            Orgs::Any(Some(named)) => vec![operator.org(named).await?],
+            Orgs::Any(None) | Orgs::Installation => operator.store.list_orgs().await?,
         };
+        let new = matches!(orgs, Orgs::Installation).then(|| OrgId::new(operator.ids()));
+        let orgs = new.into_iter().chain(found.iter().map(|org| org.id)).collect();
         let (app, api) = node.api(config, identity)?;
         Ok(Self { config, node, app, api, orgs, first: Cell::new(0) })
     }
 
     /// The org that is asked first.
-    pub(super) fn org(&self) -> Result<&Org, Failure> {
-        self.orgs.get(self.first.get()).ok_or_else(|| NO_ORG.into())
+    pub(super) fn org(&self) -> Result<OrgId, Failure> {
+        self.orgs.get(self.first.get()).copied().ok_or_else(|| NO_ORG.into())
     }
 
-    /// Asks for each org in turn, until one knows of what is asked for.
+    /// Asks for each org in turn, until one knows of what is asked for. Fails if none does, and rows could not be read.
     async fn answer(
         &self,
         method: &Method,
@@ -204,14 +229,17 @@ impl<'a> OwnApi<'a> {
         let mut unknown = None;
         for at in iter::once(first).chain(others) {
             let Some(org) = self.orgs.get(at) else { continue };
-            let answer = self.answer_of(org.id, method, path, body).await?;
+            let answer = self.answer_of(*org, method, path, body).await?;
             if answer.status != 404 {
                 self.first.set(at);
                 return Ok(answer);
             }
             unknown.get_or_insert(answer);
         }
-        unknown.ok_or_else(|| NO_ORG.into())
+        match self.node.operator.store.take_unreadable().first() {
+            Some(row) => Err(StoreError::Corrupt(row.table).into()),
+            None => unknown.ok_or_else(|| NO_ORG.into()),
+        }
     }
 
     async fn answer_of(
@@ -305,11 +333,7 @@ impl Api<'_> {
     /// The items of a list of each org that the command is about.
     pub(super) async fn list_of_each(&self, path: &str) -> Result<Vec<(OrgId, Value)>, Failure> {
         let mut all = Vec::new();
-        let orgs = match self {
-            Self::Remote(_) => vec![self.org_id().await?],
-            Self::Own(own) => own.orgs.iter().map(|org| org.id).collect(),
-        };
-        for org in orgs {
+        for org in self.orgs().await? {
             self.begin_with(org);
             let items = self.list(path, &[]).await?;
             all.extend(items.into_iter().map(|item| (org, item)));
@@ -317,10 +341,18 @@ impl Api<'_> {
         Ok(all)
     }
 
+    /// The orgs that the command is about.
+    pub(super) async fn orgs(&self) -> Result<Vec<OrgId>, Failure> {
+        match self {
+            Self::Remote(_) => Ok(vec![self.org_id().await?]),
+            Self::Own(own) => Ok(own.orgs.clone()),
+        }
+    }
+
     /// Asks for this org first.
     pub(super) fn begin_with(&self, org: OrgId) {
         if let Self::Own(own) = self {
-            let position = own.orgs.iter().position(|it| it.id == org);
+            let position = own.orgs.iter().position(|it| *it == org);
             own.first.set(position.unwrap_or_default());
         }
     }
@@ -368,7 +400,7 @@ impl Api<'_> {
                 let org = self.get("/v1/org").await?;
                 member(&org, "id")?.parse().map_err(|_| unreadable("id"))
             }
-            Self::Own(own) => Ok(own.org()?.id),
+            Self::Own(own) => own.org(),
         }
     }
 
@@ -377,7 +409,7 @@ impl Api<'_> {
         match self {
             Self::Own(own) => {
                 let org = match own.orgs.as_slice() {
-                    [only] => Some(only.id.to_string()),
+                    [only] => Some(only.to_string()),
                     [] | [_, ..] => None,
                 };
                 let found = own.node.operator.principal_of(org.as_deref(), named).await?;

@@ -1,16 +1,14 @@
 //! `portcullis login-link`: on a node only, for a link logs in whom it names, and no token makes one.
 
 use clap::Args;
-use portcullis_app::{NewLoginLink, Operator};
-use portcullis_store::Principal;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
+    api::{Api, Orgs, operate_on, text},
     client_config::origin,
-    installation::{Installation, with_node_of},
+    installation::Installation,
     output::Failure,
 };
-use crate::boot::OfflineNode;
 
 /// Print an address that logs a person in with one browser, once, within five minutes
 ///
@@ -42,29 +40,27 @@ impl LoginLink {
             Some(url) => url.trim_end_matches('/').to_owned(),
             None => origin(&config.server)?,
         };
-        let issue = async |node: &OfflineNode| {
-            let found = node.operator.principal_of(self.org.as_deref(), &self.principal).await?;
-            Ok((link(&node.operator, &found, &url).await?, found))
-        };
-        let ((address, made), found) = with_node_of(&config, issue).await?;
+        let issue = async |api: &Api<'_>| link(api, &self.principal, &url).await;
+        let (address, made) = operate_on(&config, Orgs::Any(self.org.as_deref()), issue).await?;
+        let [id, name, until] =
+            ["principal_id", "principal_name", "expires_at"].map(|member| text(&made, member));
         let record = json!({
-            "url": address, "principal_id": found.id, "org_id": found.org_id,
-            "expires_at": made.expires_at,
+            "url": address, "principal_id": id, "org_id": text(&made, "org_id"), "expires_at": until,
         });
-        let text = format!(
-            "{address}\n\nlogs one browser in as {} ({}), once, until {}",
-            found.name, found.id, made.expires_at
-        );
-        self.installation.output().record(&record, &text)
+        let told =
+            format!("{address}\n\nlogs one browser in as {name} ({id}), once, until {until}");
+        self.installation.output().record(&record, &told)
     }
 }
 
-/// Makes a link for the person, and gives its address at the gateway of this `url`.
+/// Makes a link for the person who is named. Gives its address at the gateway of this `url`, and what else is known of
+/// it.
 pub(super) async fn link(
-    operator: &Operator,
-    person: &Principal,
+    api: &Api<'_>,
+    named: &str,
     url: &str,
-) -> Result<(String, NewLoginLink), Failure> {
-    let made = operator.login_link(person).await?;
-    Ok((format!("{url}/login/link?code={}", made.secret.expose()), made))
+) -> Result<(String, Value), Failure> {
+    let principal = api.principal(named).await?;
+    let made = api.post("/operator/login-links", json!({ "principal_id": principal })).await?;
+    Ok((format!("{url}/login/link?code={}", text(&made, "code")), made))
 }

@@ -1,20 +1,17 @@
-//! `portcullis org`: on a node, the orgs as only the operator sees and changes them; `show` over the API is of the
-//! token's org and tells what it used.
+//! `portcullis org`: the orgs as only the operator sees and changes them; `show` over the API is of the token's org and
+//! tells what it used.
 
 use std::num::NonZeroU32;
 
+use axum::http::Method;
 use clap::{Args, Subcommand, ValueEnum};
-use portcullis_app::OrgChange;
-use portcullis_core::principal::Plan;
-use portcullis_store::Org;
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, OfOrg, Shape},
+    api::{Api, OfOrg, Orgs as About, Shape, text, word},
     installation::Installation,
     output::Failure,
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Orgs {
@@ -86,20 +83,19 @@ enum PlanName {
 }
 
 impl PlanArgs {
-    fn plan(&self) -> Result<Plan, Failure> {
-        let numbers = (self.requests_per_minute, self.invocations_per_minute);
-        match (self.plan, numbers) {
-            (PlanName::Free, (None, None)) => Ok(Plan::Free),
-            (PlanName::Pro, (None, None)) => Ok(Plan::Pro),
-            (PlanName::Enterprise, (Some(requests), Some(invocations))) => {
-                Ok(Plan::Enterprise { requests, invocations })
-            }
-            (PlanName::Free | PlanName::Pro | PlanName::Enterprise, _) => {
-                Err("only the plan enterprise has numbers of its own, and it needs both".into())
-            }
-        }
+    /// The plan in the body of a request, with the name of a new org.
+    fn body(&self, name: Option<&str>) -> Value {
+        json!({
+            "name": name,
+            "plan": word(&self.plan),
+            "requests_per_minute": self.requests_per_minute,
+            "invocations_per_minute": self.invocations_per_minute,
+        })
     }
 }
+
+const COLUMNS: [&str; 6] =
+    ["id", "name", "plan", "requests_per_minute", "invocations_per_minute", "disabled_at"];
 
 /// The org of a token, with what it used of its limits.
 const SHAPE: Shape = Shape {
@@ -120,7 +116,7 @@ const SHAPE: Shape = Shape {
 async fn show(of: &OfOrg) -> Result<(), Failure> {
     let find = async |api: &Api<'_>| match api {
         Api::Remote(_) => api.record(api.get("/v1/org").await?, &SHAPE).await,
-        Api::Own(own) => Ok(record(own.org()?)),
+        Api::Own(_) => api.get("/operator/org").await,
     };
     of.installation.output().members(&of.ask(find).await?)
 }
@@ -129,59 +125,48 @@ impl Orgs {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::Create { name, plan, installation } => {
-                let plan = plan.plan()?;
-                let create =
-                    async |node: &OfflineNode| Ok(node.operator.create_org(&name, plan).await?);
-                let org = installation.with_offline_node(create).await?;
-                let text = format!("made the org {} ({name}, plan {})", org.id, org.plan.name());
-                installation.output().record(&record(&org), &text)
+                let body = plan.body(Some(&name));
+                let create = async |api: &Api<'_>| api.post("/operator/orgs", body).await;
+                let org = installation.operate(About::Installation, create).await?;
+                let [id, plan] = ["id", "plan"].map(|member| text(&org, member));
+                let told = format!("made the org {id} ({name}, plan {plan})");
+                installation.output().record(&org, &told)
             }
             Self::List { installation } => {
-                let list = async |node: &OfflineNode| Ok(node.operator.orgs().await?);
-                let orgs = installation.with_offline_node(list).await?;
-                let records: Vec<Value> = orgs.iter().map(record).collect();
-                let columns = [
-                    "id", "name", "plan", "requests_per_minute", "invocations_per_minute",
-                    "disabled_at",
-                ];
-                installation.output().table(&records, &columns)
+                let list = async |api: &Api<'_>| api.list("/operator/orgs", &[]).await;
+                let orgs = installation.operate(About::Installation, list).await?;
+                installation.output().table(&orgs, &COLUMNS)
             }
             Self::Show { named, mut of } => {
                 of.org = named.or(of.org.take());
                 show(&of).await
             }
             Self::Disable { org, installation } => {
-                change(&org, &installation, OrgChange::Disabled).await
+                let told =
+                    |id: &str, _: &str| format!("disabled {id}: none of its tokens is accepted");
+                change(&org, &installation, json!({ "disabled": true }), told).await
             }
             Self::Enable { org, installation } => {
-                change(&org, &installation, OrgChange::Enabled).await
+                let told =
+                    |id: &str, _: &str| format!("enabled {id}: its tokens are accepted again");
+                change(&org, &installation, json!({ "disabled": false }), told).await
             }
             Self::SetPlan { org, plan, installation } => {
-                change(&org, &installation, OrgChange::Plan(plan.plan()?)).await
+                let told = |id: &str, plan: &str| format!("{id} has the plan {plan} now");
+                change(&org, &installation, plan.body(None), told).await
             }
         }
     }
 }
 
-async fn change(named: &str, installation: &Installation, to: OrgChange) -> Result<(), Failure> {
-    let change = async |node: &OfflineNode| Ok(node.operator.change_org(named, to).await?);
-    let org = installation.with_offline_node(change).await?;
-    let text = match to {
-        OrgChange::Plan(plan) => format!("{} has the plan {} now", org.id, plan.name()),
-        OrgChange::Disabled => format!("disabled {}: none of its tokens is accepted", org.id),
-        OrgChange::Enabled => format!("enabled {}: its tokens are accepted again", org.id),
-    };
-    installation.output().record(&record(&org), &text)
-}
-
-fn record(org: &Org) -> Value {
-    json!({
-        "id": org.id,
-        "name": org.name,
-        "plan": org.plan.name(),
-        "requests_per_minute": org.plan.requests_per_minute(),
-        "invocations_per_minute": org.plan.invocations_per_minute(),
-        "created_at": org.created_at,
-        "disabled_at": org.disabled_at,
-    })
+/// Changes an org. What is told of it follows from its id and its plan.
+async fn change(
+    named: &str,
+    installation: &Installation,
+    body: Value,
+    told: fn(&str, &str) -> String,
+) -> Result<(), Failure> {
+    let change = async |api: &Api<'_>| api.send(Method::PATCH, "/operator/org", Some(&body)).await;
+    let org = installation.operate(About::One(Some(named)), change).await?;
+    installation.output().record(&org, &told(text(&org, "id"), text(&org, "plan")))
 }

@@ -9,7 +9,7 @@ use clap::Args;
 use portcullis_app::Fallback;
 use portcullis_core::{
     id::PrincipalId,
-    principal::{Plan, Scope, ScopeSet},
+    principal::{Scope, ScopeSet},
     secret::Secret,
 };
 use serde_json::{Value, json};
@@ -132,8 +132,8 @@ async fn person_link(config: &Config, url: &str) -> Result<Option<String>, Failu
     let made = async {
         let role = json!({ "name": PERSON, "kind": "user", "role": "admin" });
         ensure(config, &office, PERSON, role).await?;
-        let person = office.operator.principal_of(Some(ORG), PERSON).await?;
-        login_link::link(&office.operator, &person, url).await
+        let link = async |api: &Api<'_>| login_link::link(api, PERSON, url).await;
+        ask_operator(config, &office, Orgs::One(Some(ORG)), link).await
     };
     let made = made.await;
     office.close().await;
@@ -167,7 +167,9 @@ async fn agent_token(config: &Config) -> Result<Secret, Failure> {
 
 async fn mint(config: &Config, office: &OfflineNode) -> Result<Secret, Failure> {
     if office.operator.org(ORG).await.is_err() {
-        office.operator.create_org(ORG, Plan::Pro).await?;
+        let new = json!({ "name": ORG, "plan": "pro" });
+        let create = async |api: &Api<'_>| api.post("/operator/orgs", new).await;
+        ask_operator(config, office, Orgs::Installation, create).await?;
     }
     let scopes: ScopeSet = [
         Scope::McpsRead,

@@ -1,4 +1,4 @@
-//! `portcullis token`. Only on a node, `inspect` finds a token in whichever org it is, also by its secret.
+//! `portcullis token`. On a node, `inspect` and `revoke` find a token in whichever org it is.
 
 use std::{
     fs,
@@ -6,11 +6,9 @@ use std::{
 };
 
 use clap::{Args, Subcommand};
-use portcullis_app::Inspected;
 use portcullis_core::{
     id::TokenId, principal::ScopeSet, secret::Secret, token::CidrList, trust::PublicKey,
 };
-use portcullis_store::TokenRecord;
 use serde_json::{Value, json};
 
 use super::{
@@ -18,7 +16,7 @@ use super::{
     installation::Installation,
     output::{Failure, Output},
 };
-use crate::{boot::OfflineNode, config::seconds};
+use crate::config::seconds;
 
 #[derive(Subcommand)]
 pub(super) enum Tokens {
@@ -164,24 +162,25 @@ fn tell_scopes(output: Output, scopes: &str) {
     }
 }
 
+/// A token in full.
+const INSPECTED: Shape = Shape {
+    members: &[
+        "id", "org_id", "kind", "principal=/principal_id", "via", "lineage", "method", "parent_id",
+        "grant_id", "scopes", "label", "issued_at", "expires_at", "revoked_at", "last_used_at",
+        "exchange_only", "dpop_jkt", "allowed_from", "state", "effective_scopes", "principal_name",
+        "role",
+    ],
+    columns: &[],
+    add: SHAPE.add,
+};
+
 async fn inspect(token: &str, installation: &Installation) -> Result<(), Failure> {
-    let inspect = async |node: &OfflineNode| {
-        let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
-        Ok(node.operator.inspect_token(token.expose()).await?)
+    let token = if token == "-" { typed()? } else { Secret::new(token.to_owned()) };
+    let inspect = async |api: &Api<'_>| {
+        let answer = api.post("/v1/tokens/inspect", json!({ "token": token.expose() })).await?;
+        api.record(answer, &INSPECTED).await
     };
-    let Inspected { record: token, principal, scopes, state } =
-        installation.with_offline_node(inspect).await?;
-    let mut shown = record(&token);
-    if let Value::Object(members) = &mut shown {
-        let more = [
-            ("state", json!(state)),
-            ("effective_scopes", json!(scopes)),
-            ("principal_name", json!(principal.name)),
-            ("role", json!(principal.role.name())),
-        ];
-        members.extend(more.map(|(name, value)| (name.to_owned(), value)));
-    }
-    installation.output().members(&shown)
+    installation.output().members(&installation.ask(Orgs::Any(None), inspect).await?)
 }
 
 /// A public key as it is, or the name of a file that holds it.
@@ -200,27 +199,4 @@ fn typed() -> Result<Secret, Failure> {
     let mut text = String::new();
     io::stdin().lock().take(1024).read_to_string(&mut text)?;
     Ok(Secret::new(text.trim().to_owned()))
-}
-
-fn record(token: &TokenRecord) -> Value {
-    json!({
-        "id": token.id,
-        "org_id": token.org_id,
-        "kind": token.kind.as_str(),
-        "principal": token.principal_id,
-        "via": token.via,
-        "lineage": token.lineage,
-        "method": token.method.name(),
-        "parent_id": token.parent_id,
-        "grant_id": token.grant_id,
-        "scopes": token.scopes,
-        "label": token.label,
-        "issued_at": token.issued_at,
-        "expires_at": token.expires_at,
-        "revoked_at": token.revoked_at,
-        "last_used_at": token.last_used_at,
-        "exchange_only": token.exchange_only,
-        "dpop_jkt": token.dpop_jkt,
-        "allowed_from": token.allowed_cidrs.as_ref().map(ToString::to_string),
-    })
 }

@@ -1,19 +1,18 @@
-//! `portcullis tool`. On a node, `list` shows the tools of the providers of all orgs, also accepted ones and those
-//! that there was no room for, which no route tells of.
+//! `portcullis tool`. On a node, `list` shows the tools of the providers of all orgs.
 
 mod waiting;
 
+use std::collections::BTreeMap;
+
 use clap::{Args, Subcommand};
-use portcullis_core::capability::{Definition, Difference};
-use portcullis_store::{Pin, Surplus};
+use portcullis_core::capability::{CapabilityId, Definition, Difference};
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, Orgs, text},
+    api::{Api, Orgs, Shape, text},
     installation::Installation,
     output::{Failure, visible},
 };
-use crate::boot::OfflineNode;
 
 #[derive(Subcommand)]
 pub(super) enum Tools {
@@ -71,21 +70,10 @@ impl Tools {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
             Self::List { provider, waiting, installation } => {
-                let provider = provider.as_deref();
-                let records = match installation.gateway(None).await? {
-                    Some(api) if waiting => {
-                        let all = waiting::tools(&api, provider).await?;
-                        all.into_iter().map(|(record, _)| record).collect()
-                    }
-                    Some(_) => {
-                        return Err(
-                            "over the API only tools that wait are listed: add `--waiting`".into(),
-                        );
-                    }
-                    None => list_pins(provider, waiting, &installation).await?,
-                };
-                let columns = ["id", "org", "status", "version", "pinned_at", "waits_since"];
-                installation.output().table(&records, &columns)
+                let list = async |api: &Api<'_>| list(api, provider.as_deref()).await;
+                let mut records = installation.ask(Orgs::Installation, list).await?;
+                records.retain(|it| !waiting || !it["waits_since"].is_null());
+                installation.output().table(&records, TOOL.columns)
             }
             Self::Diff { which, installation } => {
                 let orgs = Orgs::Any(which.org.as_deref());
@@ -116,50 +104,65 @@ impl Accept {
     }
 }
 
-async fn list_pins(
-    provider: Option<&str>,
-    waiting: bool,
-    installation: &Installation,
-) -> Result<Vec<Value>, Failure> {
-    let wanted = |pin: &&Pin| !waiting || pin.found.is_some();
-    let of_provider = |it: &&Surplus| provider.is_none_or(|slug| slug == it.provider);
-    let list = async |node: &OfflineNode| {
-        let pins = node.operator.tools(provider).await?;
-        let mut records: Vec<Value> = pins.iter().filter(wanted).map(record).collect();
-        let surplus = node.operator.surplus().await?;
-        records.extend(surplus.iter().filter(of_provider).map(surplus_record));
-        Ok(records)
-    };
-    installation.with_offline_node(list).await
-}
+/// A tool as it is pinned.
+const TOOL: Shape = Shape {
+    members: &[
+        "id",
+        "org",
+        "status",
+        "version=/accepted/version",
+        "pinned_at=/accepted/at",
+        "waiting_version=/waiting/version",
+        "waits_since=/waiting/at",
+    ],
+    columns: &["id", "org", "status", "version", "pinned_at", "waits_since"],
+    add: |members| {
+        let is_there = |side| members.get(side).is_some_and(Value::is_object);
+        let status = match (is_there("accepted"), is_there("waiting")) {
+            (true, false) => "accepted",
+            (true, true) => "quarantined",
+            (false, _) => "waits",
+        };
+        members.insert("status".to_owned(), json!(status));
+    },
+};
 
-fn record(pin: &Pin) -> Value {
-    let status = match (&pin.accepted, &pin.found) {
-        (Some(_), None) => "accepted",
-        (Some(_), Some(_)) => "quarantined",
-        (None, _) => "waits",
-    };
-    json!({
-        "id": pin.tool,
-        "org": pin.org,
-        "status": status,
-        "version": pin.accepted.as_ref().map(|it| &it.version),
-        "pinned_at": pin.accepted.as_ref().map(|it| it.at),
-        "waiting_version": pin.found.as_ref().map(|it| &it.version),
-        "waits_since": pin.found.as_ref().map(|it| it.at),
-    })
-}
+/// Tools of a provider that there is no room for.
+const SURPLUS: Shape = Shape {
+    members: &["id", "org", "status", "waits_since=/noted_at", "provider", "surplus=/tools"],
+    columns: TOOL.columns,
+    add: |members| {
+        let [provider, tools] = ["provider", "tools"].map(|name| members.get(name).cloned());
+        let provider = provider.as_ref().and_then(Value::as_str).unwrap_or_default();
+        let id = format!("{provider}: {} more", tools.unwrap_or_default());
+        members.insert("id".to_owned(), json!(id));
+        members.insert("status".to_owned(), json!("no room (`max_pins`)"));
+    },
+};
 
-/// The line for the tools of a provider that there is no room for.
-fn surplus_record(surplus: &Surplus) -> Value {
-    json!({
-        "id": format!("{}: {} more", surplus.provider, surplus.tools),
-        "org": surplus.org,
-        "status": "no room (`max_pins`)",
-        "waits_since": surplus.noted_at,
-        "provider": surplus.provider,
-        "surplus": surplus.tools,
-    })
+/// The tools of the orgs of a command, and what there was no room for. What all orgs share is there once.
+async fn list(api: &Api<'_>, provider: Option<&str>) -> Result<Vec<Value>, Failure> {
+    let (mut tools, mut surplus) = (BTreeMap::new(), BTreeMap::new());
+    let org_of = |it: &Value| text(it, "org").to_owned();
+    let is_wanted = |slug: &str| provider.is_none_or(|wanted| wanted == slug);
+    for org in api.orgs().await? {
+        api.begin_with(org);
+        for tool in api.list("/v1/tools", &[]).await? {
+            let id = text(&tool, "id").parse::<CapabilityId>()?;
+            if is_wanted(id.provider()) {
+                tools.insert((id.to_string(), org_of(&tool)), tool);
+            }
+        }
+        let page = api.get("/v1/tools?limit=1").await?;
+        for it in page.get("surplus").and_then(Value::as_array).into_iter().flatten() {
+            if is_wanted(text(it, "provider")) {
+                surplus.insert((text(it, "provider").to_owned(), org_of(it)), it.clone());
+            }
+        }
+    }
+    let mut records = api.records(tools.into_values().collect(), &TOOL).await?;
+    records.extend(api.records(surplus.into_values().collect(), &SURPLUS).await?);
+    Ok(records)
 }
 
 fn diff(

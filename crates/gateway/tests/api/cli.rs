@@ -352,7 +352,7 @@ async fn commands_print_the_same_on_the_node_and_over_the_api() {
     let gateway = gateway().sample().start();
     let org = gateway.org("acme", &ENOUGH);
     let admin = gateway.user(&org, "admin", ALL_SCOPES);
-    let ci = gateway.service(&org, "mcps:read").id;
+    let Principal { id: ci, token_id, .. } = gateway.service(&org, "mcps:read");
     let hold = gateway.admin(&["audit", "hold", "add", "--reason", "case 4711", "--actor", &ci]);
     let events = gateway.get(&admin, "/v1/audit/events?type=token.issued").await;
     let event = members(&events, "id")[0].to_owned();
@@ -380,10 +380,13 @@ async fn commands_print_the_same_on_the_node_and_over_the_api() {
         "audit tail --target CI",
         "audit export --format csv --type token.issued",
         "audit export --format ocsf --target CI",
+        "tool list",
         "tool list --waiting",
+        "token inspect TOKEN",
     ] {
         for form in ["", " --json"] {
-            let command = command.replace("CI", &ci).replace("EVENT", &event) + form;
+            let command = command.replace("CI", &ci).replace("EVENT", &event);
+            let command = command.replace("TOKEN", &token_id) + form;
             let here = printed(&gateway, None, &command).await;
             assert_eq!(here, printed(&gateway, Some(&admin), &command).await, "{command}");
         }
@@ -418,5 +421,15 @@ async fn nothing_in_a_request_of_the_network_makes_it_the_operators() {
             let request = gateway.request(method, path).header(name, value);
             assert_eq!(gateway.send(request).await.status, 401, "{name}: {value} at {path}");
         }
+    }
+    // What only the operator has is on no listener.
+    let admin = gateway.user(&org, "admin", ALL_SCOPES);
+    let openapi = gateway.run(&["openapi"]);
+    for path in ["/operator/orgs", "/operator/org", "/operator/login-links"] {
+        for method in [Method::GET, Method::POST, Method::PATCH] {
+            let request = gateway.request_of(&admin, method.clone(), path);
+            assert_eq!(gateway.send(request.body("{}")).await.status, 404, "{method} {path}");
+        }
+        assert!(!openapi.contains(path), "{path}");
     }
 }

@@ -23,7 +23,7 @@ const SETTINGS: &str = r#"
 expected-statuses = ["4xx", 503]
 
 [[operations]]
-include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|tools/left-out|providers|providers/waiting|approvals|principals|principals/.id.|tokens|tools/waiting|tools/.id./accept|audit/holds|policies|policies/.id./override|policies/simulate|policies/check|dlp/scan|audit/events|audit/checkpoint|audit/counts|audit/tool-counts|audit/export|auth/token)$"
+include-path-regex = "^/oauth/callback$|^/v1/mcps/.id./invoke$|^/v1/providers/.slug./connect$|^/v1/(mcps|tools/left-out|providers|providers/waiting|approvals|principals|principals/.id.|tokens|tokens/inspect|tools|tools/waiting|tools/.id./accept|audit/holds|policies|policies/.id./override|policies/simulate|policies/check|dlp/scan|audit/events|audit/checkpoint|audit/counts|audit/tool-counts|audit/export|auth/token)$"
 [operations.checks.positive_data_acceptance]
 expected-statuses = ["2xx", 400, 401, 403, 404, 409, 429]
 "#;

@@ -10,12 +10,13 @@ use portcullis_core::{
         OutcomeStatus, RecordedDecision, Request, Target,
     },
     clock::Clock,
-    id::{EventId, HoldId, Ids, OrgId, PrincipalId, RequestId},
+    id::{EventId, HoldId, Ids, OrgId, PrincipalId, PrincipalKind, RequestId},
+    principal::Plan,
     random::Random,
     refusal::Executed,
     trace::TraceId,
 };
-use portcullis_store::{AuditSettings, AuditWriter, EventTexts, Hold, NewEvent, TextColumn};
+use portcullis_store::{AuditSettings, AuditWriter, EventTexts, Hold, NewEvent, Org, TextColumn};
 
 use crate::prelude::*;
 
@@ -64,6 +65,25 @@ pub(crate) async fn as_of<T>(
     done
 }
 
+/// Makes an org with the event that tells of it.
+pub(crate) async fn make_org(operator: &Operator, name: &str) -> String {
+    let ids = operator.ids();
+    let (id, created_at) = (OrgId::new(ids), operator.clock.now());
+    let org = Org { id, name: name.to_owned(), plan: Plan::Pro, created_at, disabled_at: None };
+    operator.store.create_org(&org).await.unwrap();
+    let who = Principal {
+        org: id.to_string(),
+        id: PrincipalId::new(PrincipalKind::User, ids).to_string(),
+        token_id: String::new(),
+        token: String::new(),
+    };
+    // Number 6 is by the gateway itself, with nothing detached.
+    let outcome = Outcome::success(Executed::Yes);
+    let made = Event { kind: EventType::OrgChanged, outcome, ..event(ids, &who, 6) };
+    operator.writer.append(row(&made), Instant::now() + PATIENCE).await.unwrap();
+    who.org
+}
+
 /// Writes `count` events into the log of `who`'s org, each of another kind than the one before:
 /// of every type, with every decision and every ending. Gives their ids in the order of the log.
 pub(crate) async fn plant(gateway: &Gateway, who: &Principal, count: usize) -> Vec<String> {
@@ -78,7 +98,7 @@ pub(crate) async fn plant_at(
     count: usize,
 ) -> Vec<String> {
     as_of(gateway, at, async |operator| {
-        let ids = Ids { clock: &*operator.clock, random: &*operator.random };
+        let ids = operator.ids();
         let mut planted = Vec::with_capacity(count);
         let events: Vec<NewEvent> =
             (0..count).map(|number| row(&event(ids, who, number))).collect();
@@ -99,7 +119,7 @@ pub(crate) async fn plant_at(
 /// Holds what `who` did, as if it was this moment.
 pub(crate) async fn hold_at(gateway: &Gateway, who: &Principal, at: Timestamp) {
     as_of(gateway, at, async |operator| {
-        let ids = Ids { clock: &*operator.clock, random: &*operator.random };
+        let ids = operator.ids();
         let hold = Hold {
             id: HoldId::new(ids),
             org_id: who.org.parse().unwrap(),

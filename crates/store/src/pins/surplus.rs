@@ -1,6 +1,8 @@
 //! Providers that list more tools than their limit.
 
 use portcullis_core::{clock::Timestamp, id::OrgId};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{scope_of, scope_text};
 use crate::{
@@ -9,9 +11,11 @@ use crate::{
 };
 
 /// A provider that lists more tools than are remembered of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SurplusTools)]
 pub struct Surplus {
-    /// The org that the provider is kept for; `None` is a provider that every org shares.
+    /// The org that the provider is kept for; none where every org shares it.
+    #[schema(value_type = Option<String>)]
     pub org: Option<OrgId>,
     pub provider: String,
     /// The number of those that are not remembered.

@@ -161,7 +161,7 @@ on_both! {
         let mut after = None::<Pin>;
         loop {
             let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
-            let page = db.page_waiting(ours, beyond, 1).await.unwrap();
+            let page = db.page_pins_of_org(ours, WantedPins::Waiting, beyond, 1).await.unwrap();
             let Some(pin) = page.into_iter().next() else { break };
             seen.push((pin.org, pin.tool.clone()));
             after = Some(pin);

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use portcullis_core::{
     audit::{EventType, keyring::Keyring},
-    id::ExportId,
+    id::{ExportId, OrgId},
 };
-use portcullis_store::Org;
 use tokio_util::sync::CancellationToken;
 
 use super::Operator;
@@ -50,17 +49,17 @@ impl Operator {
     /// written.
     pub async fn export(
         &self,
-        org: &Org,
+        org: OrgId,
         identity: LogIdentity,
         request: &ExportRequest,
         output: ExportOutput,
         progress: &mut impl Progress,
     ) -> Result<Written, ExportError> {
         let target = target_of("export", ExportId::new(self.ids()));
-        let event = self.event(EventType::AuditExported, org.id, target);
-        let signed = SignedLog::take(&self.store, &self.signer(identity), org.id).await?;
+        let event = self.event(EventType::AuditExported, org, target);
+        let signed = SignedLog::take(&self.store, &self.signer(identity), org).await?;
         let now = self.clock.now();
-        let log = ExportedLog { store: &self.store, org: org.id, signed: &signed, now };
+        let log = ExportedLog { store: &self.store, org, signed: &signed, now };
         let written = export_log(log, request, output, progress).await?;
         let event = exported(event, request, &written, &*self.random);
         let recorded = self.writer.append(event, patience()).await;

@@ -6,16 +6,6 @@ use portcullis_store::Principal;
 use super::{Operator, OperatorError};
 
 impl Operator {
-    /// Finds a principal by its id in whichever org it is.
-    pub async fn principal(&self, id: PrincipalId) -> Result<Principal, OperatorError> {
-        for org in self.store.list_orgs().await? {
-            if let Some(found) = self.store.find_principal(org.id, id).await? {
-                return Ok(found);
-            }
-        }
-        Err(OperatorError::NoPrincipal(id.to_string()))
-    }
-
     /// Finds a principal by its id, or by its name in the org that is named or in whichever there
     /// is one of that name.
     pub async fn principal_of(

@@ -1,4 +1,5 @@
-//! `portcullis audit erase`: on a node only, for no token may take anything out of the log.
+//! `portcullis audit erase`: on a node only, for no token may take anything out of the log. Like `audit verify` it reads
+//! the log as it is stored, with the keys of the node; a request would only say the same selection once more.
 
 use clap::Args;
 use portcullis_app::ErasureRequest;

@@ -1,14 +1,11 @@
 //! Logs that a writer of the database changed so that the gateway itself would remove what has to stay: retention and
 //! erasure stop, and tell why.
 
-use portcullis_core::{
-    id::{Ids, PrincipalId, PrincipalKind},
-    principal::Plan,
-};
+use portcullis_core::id::{PrincipalId, PrincipalKind};
 
 use crate::{
     audit_log::forge,
-    planted::{as_of, hold_at, plant_at},
+    planted::{as_of, hold_at, make_org, plant_at},
     prelude::*,
 };
 
@@ -39,8 +36,8 @@ impl Aged {
 
     async fn of_long_ago(gateway: &Gateway, name: &str, began: Timestamp) -> Self {
         let (org, [ann, bob]) = as_of(gateway, began, async |operator| {
-            let org = operator.create_org(name, Plan::Pro).await.unwrap().id.to_string();
-            let ids = Ids { clock: &*operator.clock, random: &*operator.random };
+            let org = make_org(operator, name).await;
+            let ids = operator.ids();
             let who = [(); 2].map(|()| Principal {
                 org: org.clone(),
                 id: PrincipalId::new(PrincipalKind::User, ids).to_string(),

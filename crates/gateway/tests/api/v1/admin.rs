@@ -91,7 +91,7 @@ async fn a_read_only_installation_answers_reads_and_refuses_every_change() {
         let answer = gateway.send(request.body(body.to_string())).await;
 
         assert_eq!(scope, Some("admin"));
-        if method == Method::GET {
+        if method == Method::GET || path == "/v1/tokens/inspect" {
             assert_ne!(answer.code(), "read_only", "{path}");
         } else {
             changes += 1;

@@ -7,7 +7,7 @@ use reqwest::RequestBuilder;
 use crate::{gateway, given::serve_admin};
 
 /// A route, a body, and the JSON Pointer that its error names; `{sa}` is a service account.
-const BODIES: [(&str, &str, &str); 81] = [
+const BODIES: [(&str, &str, &str); 84] = [
     ("POST /v1/approvals/apr_x/decision", "{}", "/decision"),
     ("POST /v1/approvals/apr_x/decision", r#"{"decision": "maybe"}"#, "/decision"),
     ("POST /v1/approvals/apr_x/decision", r#"{"decision": true}"#, "/decision"),
@@ -62,6 +62,9 @@ const BODIES: [(&str, &str, &str); 81] = [
     ("POST /v1/tokens", r#"{"principal_id": "{sa}", "exchange_only": "yes"}"#, "/exchange_only"),
     ("POST /v1/tokens", r#"{"principal_id": "{sa}", "dpop_jkt": "x"}"#, "/dpop_jkt"),
     ("POST /v1/tokens", r#"{"principal_id": "{sa}", "token": "x"}"#, "/token"),
+    ("POST /v1/tokens/inspect", "{}", "/token"),
+    ("POST /v1/tokens/inspect", r#"{"token": 7}"#, "/token"),
+    ("POST /v1/tokens/inspect", r#"{"token": "x", "id": "x"}"#, "/id"),
     ("POST /v1/providers/sample/connect", r#"{"owner": "us"}"#, "/owner"),
     ("POST /v1/providers/sample/connect", r#"{"scopes": "a b"}"#, "/scopes"),
     ("POST /v1/providers/sample/connect", r#"{"scopes": [7]}"#, "/scopes"),
@@ -108,7 +111,7 @@ const BODIES: [(&str, &str, &str); 81] = [
 ];
 
 /// A route with a query, and the parameter that its error names.
-const QUERIES: [(&str, &str); 71] = [
+const QUERIES: [(&str, &str); 73] = [
     ("GET /v1/mcps?provder=x", "provder"),
     ("GET /v1/mcps?q=a&q=b", "q"),
     ("GET /v1/mcps?q=", "q"),
@@ -121,6 +124,8 @@ const QUERIES: [(&str, &str); 71] = [
     ("GET /v1/mcps/sample:create_note?view=full", "view"),
     ("GET /v1/tools/left-out?tool=x", "tool"),
     ("GET /v1/tools/left-out?limit=0", "limit"),
+    ("GET /v1/tools?q=x", "q"),
+    ("GET /v1/tools?cursor=x", "cursor"),
     ("GET /v1/tools/waiting?q=x", "q"),
     ("GET /v1/tools/waiting?cursor=x", "cursor"),
     ("GET /v1/providers?status=fine", "status"),

@@ -1,4 +1,4 @@
-//! `GET /v1/tokens`, `POST /v1/tokens`, `DELETE /v1/tokens/{id}`.
+//! `GET /v1/tokens`, `POST /v1/tokens`, `POST /v1/tokens/inspect`, `DELETE /v1/tokens/{id}`.
 
 use portcullis_core::token::Token;
 
@@ -50,6 +50,29 @@ async fn a_token_is_told_once_and_no_list_shows_it_or_its_hash() {
     for name in ["token", "hash", "secret"] {
         assert!(items(&listed).iter().all(|item| item.get(name).is_none()), "{name}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_inspected_by_the_admins_of_its_org_and_never_answered() {
+    let (gateway, admin) = serve_admin(gateway());
+    let agent = gateway.service(&admin.org, "mcps:read mcps:invoke");
+    let stranger = gateway.user(&gateway.org("other", &ENOUGH), "admin", ALL_SCOPES);
+    let inspect = async |who: &Principal, token: &str| {
+        gateway.post(who, "/v1/tokens/inspect", &json!({ "token": token }).to_string()).await
+    };
+    gateway.admin(&["principal", "set-role", &agent.id, "--scopes", "mcps:read"]);
+
+    let by_id = inspect(&admin, &agent.token_id).await.ok();
+
+    has!(by_id, "/data/id": agent.token_id, "/data/state": "live", "/data/role": "service",
+        "/data/scopes": "mcps:invoke mcps:read", "/data/effective_scopes": "mcps:read");
+    assert_eq!(inspect(&admin, &agent.token).await.ok().at("/data"), by_id.at("/data"));
+    for token in [&agent.token, &agent.token_id] {
+        let refused = inspect(&stranger, token).await;
+        assert_eq!(refused.refusal(), (404, "not_found"));
+        assert!(!refused.text.contains(&agent.token[9..]), "{}", refused.text);
+    }
+    assert_eq!(inspect(&admin, &agent.token[1..]).await.refusal(), (400, "invalid_request"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

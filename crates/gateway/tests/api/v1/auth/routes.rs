@@ -57,9 +57,9 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         | ("GET" | "POST", "/v1/principals" | "/v1/tokens" | "/v1/audit/holds")
         | ("GET" | "PATCH", "/v1/principals/{id}")
         | ("DELETE", "/v1/tokens/{id}" | "/v1/audit/holds/{id}")
-        | ("POST", "/v1/tools/{id}/accept")
+        | ("POST", "/v1/tools/{id}/accept" | "/v1/tokens/inspect")
         | ("PUT" | "DELETE", "/v1/policies/{id}/override")
-        | ("GET", "/v1/org" | "/v1/tools/waiting") => Some("admin"),
+        | ("GET", "/v1/org" | "/v1/tools" | "/v1/tools/waiting") => Some("admin"),
         (
             "GET",
             "/v1/audit/events" | "/v1/audit/events/{id}" | "/v1/audit/events/{id}/proof"
