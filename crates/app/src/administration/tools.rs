@@ -65,6 +65,8 @@ pub struct ShownDefinition {
     pub output_schema: Option<Value>,
     /// Hints such as `readOnlyHint`; an object or `null`.
     pub annotations: Value,
+    /// What its kind adds: the arguments of a prompt; name, MIME type and size of a resource; `null` for a tool.
+    pub more: Value,
 }
 
 impl From<Definition> for ShownDefinition {
@@ -76,6 +78,7 @@ impl From<Definition> for ShownDefinition {
             input_schema: spelled_value(definition.input_schema),
             output_schema: definition.output_schema.map(spelled_value),
             annotations: spelled_value(definition.annotations),
+            more: spelled_value(definition.more),
         }
     }
 }
@@ -203,7 +206,7 @@ impl Administration {
             let mut event = self.event(ctx, kind, "mcp", &tool, Some(details.clone()));
             event.org_id = org_id;
             if let Some(target) = &mut event.target {
-                target.capability = Some(tool.kind());
+                target.capability = Some(tool.kind().governed());
                 target.version = Some(version.to_owned());
             }
             self.audit.record(event).await?;

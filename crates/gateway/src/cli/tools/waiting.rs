@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use portcullis_core::{
-    capability::{Definition, Difference},
+    capability::{CapabilityId, CapabilityName, Definition, Difference},
     id::OrgId,
 };
 use serde_json::{Value, json};
@@ -24,13 +24,17 @@ pub(super) async fn tools(
     let mut all = BTreeMap::new();
     for (org, answer) in api.list_of_each("/v1/tools/waiting").await? {
         let id = text(&answer, "id").to_owned();
-        let slug = id.split(':').next();
+        let slug = provider_of(&id);
         let org = (answer.get("shared") != Some(&json!(true))).then_some(org);
-        if provider.is_none_or(|wanted| slug == Some(wanted)) {
+        if provider.is_none_or(|wanted| slug.as_deref() == Some(wanted)) {
             all.entry((id, org)).or_insert((record(&answer, org), answer));
         }
     }
     Ok(all.into_values().collect())
+}
+
+fn provider_of(id: &str) -> Option<String> {
+    id.parse::<CapabilityId>().ok().map(|id| id.provider().to_owned())
 }
 
 fn record(answer: &Value, org: Option<OrgId>) -> Value {
@@ -67,7 +71,7 @@ fn only<'a>(all: &'a [(Value, Value)], tool: &str) -> Result<&'a (Value, Value),
 
 /// The record of a tool that waits, and what differs.
 pub(super) async fn find(api: &Api<'_>, tool: &str) -> Result<(Value, Vec<Difference>), Failure> {
-    let all = tools(api, tool.split(':').next()).await?;
+    let all = tools(api, provider_of(tool).as_deref()).await?;
     let (record, answer) = only(&all, tool)?;
     let new = definition(answer, "new").ok_or("the answer of the gateway has no definition")?;
     Ok((record.clone(), differences(definition(answer, "old").as_ref(), &new)))
@@ -107,12 +111,15 @@ fn definition(answer: &Value, side: &str) -> Option<Definition> {
     let shown = answer.get(side).filter(|shown| shown.is_object())?;
     let at = |name: &str| shown.get(name).cloned().unwrap_or_default();
     let text_of = |name: &str| shown.get(name).and_then(Value::as_str).map(str::to_owned);
-    let (_, tool) = text(answer, "id").split_once(':')?;
+    let id: CapabilityId = text(answer, "id").parse().ok()?;
+    let name = CapabilityName::of_kind(id.kind(), id.name()).ok()?;
     Some(Definition {
+        kind: id.kind(),
+        more: at("more"),
         title: text_of("title"),
         description: text_of("description"),
         output_schema: Some(at("output_schema")).filter(|schema| !schema.is_null()),
         annotations: at("annotations"),
-        ..Definition::new(tool.parse().ok()?, at("input_schema"))
+        ..Definition::new(name, at("input_schema"))
     })
 }
