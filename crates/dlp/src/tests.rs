@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
+mod cases;
 mod clean;
 mod configured;
 mod embedded;
@@ -14,14 +15,12 @@ mod fuzz;
 mod growth;
 mod injections;
 mod joined;
-mod log_lines;
 mod named;
 mod numbers;
 mod places;
 mod readings;
 mod redaction;
 mod rules;
-mod shapes;
 mod spellings;
 mod words;
 

@@ -1,6 +1,8 @@
-//! Guarantees of the policy layer, as tables.
+//! Guarantees of the policy layer, as tables. What a set decides about a call stands in files beside the law, see
+//! `cases`.
 
 mod binding;
+mod cases;
 mod deciding;
 mod drafting;
 mod engines;

@@ -1,8 +1,8 @@
-//! Guarantees of trusting a JWT, as tables.
+//! Guarantees of trusting a JWT, as tables. Those about claims stand in `trust/cases.toml`.
 
 mod advice;
 mod assertions;
-mod claims;
+mod cases;
 mod dpop;
 mod form;
 mod id_jag;

@@ -281,3 +281,21 @@ fn versions_times_and_devices_are_told_from_addresses() {
     assert!(found >= 0.999, "{found}: {missed:?}");
     assert!(wrong <= 0.001, "{wrong}");
 }
+
+#[test]
+fn a_wrong_check_digit_below_the_right_key_is_possible_and_only_flagged() {
+    for value in [
+        json!({ "iban": "DE89 3704 0044 0532 0130 01" }),
+        json!({ "nhs_number": "943 476 5918" }),
+        json!({ "patient": { "npi": 1_234_567_890 } }),
+    ] {
+        let findings = scan(&value);
+
+        let finding = findings.iter().next().unwrap();
+        assert_eq!((finding.detector(), findings.count()), ("mistyped_number", 1), "{value}");
+        assert_eq!(finding.likelihood(), Likelihood::Possible);
+        for direction in [Direction::Input, Direction::Output] {
+            assert_eq!(engine().default_action(finding, direction), Action::Flag);
+        }
+    }
+}

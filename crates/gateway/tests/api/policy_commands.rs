@@ -157,6 +157,19 @@ async fn validate_and_test_tell_every_error_with_its_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_cases_beside_the_law_of_policies_hold_for_the_command() {
+    let gateway = gateway().prepare();
+    let folders = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src/policy/cases");
+    for folder in fs::read_dir(folders).unwrap().map(|entry| entry.unwrap().path()) {
+        let [policies, tools] = [folder.clone(), folder.join("tools.json")];
+        let [policies, tools] = [policies, tools].map(|path| path.to_string_lossy().into_owned());
+        let test = ["policy", "test", "--policies", &policies, "--tools", &tools];
+
+        assert_printed(&run(&gateway, &test).await, 0, " passed, 0 failed");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_schema_is_printed_for_editors_also_beside_broken_policies() {
     let desk = Desk::with("permit (principal");
     desk.write(

@@ -118,50 +118,6 @@ fn deep_input_is_cut_to_what_is_declared() {
 }
 
 #[test]
-fn a_name_that_only_looks_the_same_is_another() {
-    let tools = [pay()];
-    let rules = r#"
-        @id("staff") permit (principal in Mcp::Group::"staff", action, resource);
-        @id("eu") permit (principal, action, resource)
-        when { principal.hasTag("region") && principal.getTag("region").contains("eu") };
-    "#;
-    let set = loaded(rules, &tools);
-    let decided = |group: &str, region: &str| {
-        let claims = [("region".to_owned(), [region.to_owned()].into())].into();
-        let groups = vec![group.to_owned()];
-        let identity = Identity { groups, claims, ..Identity::of(&caller_as(Role::Member)) };
-        said(&ask_as(&Principal::new(identity), &set, &tools[0], &json!({})))
-    };
-
-    assert_eq!(decided("staff", "us"), "allow staff");
-    assert_eq!(decided("other", "eu"), "allow eu");
-    // A Cyrillic а, full-width letters, a zero-width joiner, a trailing space, upper case.
-    let lookalikes =
-        ["st\u{430}ff", "ｓｔａｆｆ", "staff\u{200d}", "staff ", "Staff", "staff\0", ""];
-    for group in lookalikes {
-        assert_eq!(decided(group, "us"), "deny default-deny", "{group:?}");
-    }
-    for region in ["\u{435}u", "eu\u{200b}", "EU", "{\"__entity\":\"eu\"}"] {
-        assert_eq!(decided("other", region), "deny default-deny", "{region:?}");
-    }
-}
-
-#[test]
-fn an_id_that_holds_quotes_is_one_entity() {
-    let tools = [pay()];
-    let rules =
-        "@id(\"p\") permit (principal == Mcp::User::\"a\\\" || true || \\\"\", action, resource);";
-    let set = loaded(rules, &tools);
-    let decided = |id: &str| {
-        let identity = Identity { id: id.to_owned(), ..Identity::of(&caller_as(Role::Member)) };
-        said(&set.decide(&question(&Principal::new(identity), &tools[0], &json!({}))))
-    };
-
-    assert_eq!(decided("a\" || true || \""), "allow p");
-    assert_eq!(decided("a"), "deny default-deny");
-}
-
-#[test]
 fn input_as_deep_as_parsers_go_is_judged_by_what_is_declared() {
     let deep = format!("{}{}{}", "{\"deep\":".repeat(126), "{\"flag\":true}", "}".repeat(126));
     let input: Value = serde_json::from_str(&deep).unwrap();

@@ -19,51 +19,6 @@ fn both() -> Vec<Arc<Capability>> {
 }
 
 #[test]
-fn a_permit_holds_for_the_kinds_that_it_names() {
-    let all = both();
-    // Scope: the tool, the prompt of the same name, the prompt of another provider.
-    for (scope, wanted) in [
-        ("action, resource", [true, true, true]),
-        ("action in Mcp::Action::\"*:*\", resource", [true, true, true]),
-        ("action in Mcp::Action::\"kind:tool\", resource", [true, false, false]),
-        ("action in Mcp::Action::\"kind:prompt\", resource", [false, true, true]),
-        ("action in Mcp::Action::\"crm:*\", resource", [true, false, false]),
-        ("action in Mcp::Action::\"provider:crm\", resource", [true, true, false]),
-        ("action in Mcp::Action::\"hint:read_only\", resource", [false, true, true]),
-        ("action in Mcp::Action::\"hint:destructive\", resource", [true, false, false]),
-        ("action == Mcp::Action::\"crm:greet\", resource", [true, false, false]),
-        ("action == Mcp::Action::\"prompt:crm:greet\", resource", [false, true, false]),
-        ("action, resource is Mcp::Tool", [true, false, false]),
-        ("action, resource is Mcp::Prompt", [false, true, true]),
-        ("action, resource == Mcp::Tool::\"crm:greet\"", [true, false, false]),
-        ("action, resource == Mcp::Prompt::\"crm:greet\"", [false, true, false]),
-        ("action, resource in Mcp::Provider::\"crm\"", [true, true, false]),
-        ("action, resource is Mcp::Prompt in Mcp::Provider::\"crm\"", [false, true, false]),
-    ] {
-        let set = loaded(&format!("@id(\"p\") permit (principal, {scope});"), &all);
-        let warnings = set.find("p").unwrap().validation.warnings.join("\n");
-        assert!(!warnings.contains("it is a group"), "{scope}: {warnings}");
-        let input = json!({"who": "Ada"});
-        let found = all.iter().map(|it| said(&ask(&set, it, &input)) == "allow p");
-
-        assert_eq!(found.collect::<Vec<_>>(), wanted, "{scope}");
-    }
-}
-
-#[test]
-fn arguments_of_a_prompt_are_texts_that_policies_read() {
-    let all = both();
-    let set = loaded(
-        "@id(\"p\") permit (principal, action in Mcp::Action::\"kind:prompt\", resource)\n\
-         when { context.input.who like \"A*\" && resource.read_only && resource.name == \"greet\" };",
-        &all,
-    );
-
-    assert_eq!(said(&ask(&set, &all[1], &json!({"who": "Ada"}))), "allow p");
-    assert_eq!(said(&ask(&set, &all[1], &json!({"who": "Bob"}))), "deny default-deny");
-}
-
-#[test]
 fn names_of_prompts_are_checked_as_those_of_tools() {
     let all = both();
     for (scope, code) in [
