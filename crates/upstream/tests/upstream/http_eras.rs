@@ -263,7 +263,9 @@ async fn announcements_are_heard_on_a_stream_of_their_own() {
 
     let seen = fake.requests();
     let listen = seen.iter().find(|seen| seen.method() == "subscriptions/listen").unwrap();
-    let wanted = json!({"toolsListChanged": true, "promptsListChanged": true});
+    let wanted = json!({
+        "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
+    });
     assert_eq!(listen.message["params"]["notifications"], wanted);
     assert_eq!(listen.header("mcp-method"), Some("subscriptions/listen"));
 }
