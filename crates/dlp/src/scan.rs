@@ -2,7 +2,6 @@
 
 pub(super) mod active;
 mod anchors;
-mod columns;
 mod cursor;
 mod doubt;
 mod evidence;

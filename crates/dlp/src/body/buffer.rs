@@ -12,7 +12,6 @@ use crate::{
         tables::Tables,
     },
     text::{
-        delimited::LastLine,
         labels,
         marks::{Marks, Set},
         placeholders::Placeholder,
@@ -37,8 +36,6 @@ pub(crate) struct Body {
     /// Number of images, recordings and other media.
     pub(crate) media: u32,
     pub(crate) memo: Cell<ContextMemo>,
-    /// Of a table in a text.
-    pub(crate) line: Cell<LastLine>,
     pub(crate) notes: Notes,
     /// Placeholders that were blanked, in order.
     pub(super) placeholders: Vec<Placeholder>,
@@ -75,7 +72,6 @@ impl Body {
         self.neighbours.clear();
         self.media = 0;
         self.memo.take();
-        self.line.take();
         self.notes.clear();
         self.placeholders.clear();
         self.tables.clear();
@@ -132,16 +128,16 @@ impl Body {
         segments.map(|key| self.slice(key.name()))
     }
 
-    /// The members and columns above a place, nearest first, each with the segment that names it. A
-    /// label beside a value stands for the value's own key if that says nothing.
+    /// The members and columns above a place, nearest first, each with the segment that names it: the label beside a
+    /// value before the value's own key. Names that say only that a value follows are left out.
     pub(crate) fn members_above(&self, node: u32) -> impl Iterator<Item = (u32, u32)> {
         self.places(node).flat_map(|(node, PathNode { step, label, .. })| {
             let own = match step {
-                PathStep::Member { key } => (!self.is_hollow(key, label)).then_some((node, key)),
+                PathStep::Member { key } => Some((node, key)),
                 PathStep::Element { index } => self.head(node, index),
             };
             let label = self.segment(label).map(|segment| (segment.node, label));
-            label.into_iter().chain(own)
+            label.into_iter().chain(own.filter(|(_, name)| !self.is_hollow(*name)))
         })
     }
 
@@ -157,21 +153,14 @@ impl Body {
         self.places(node).find(|(_, found)| !is_unnamed(found)).map_or(ROOT, |(place, _)| place)
     }
 
-    /// Returns true if a label stands for a key.
-    fn is_hollow(&self, key: u32, label: u32) -> bool {
-        let says_nothing = |key: &Segment| labels::is_value(self.slice(key.range()));
-        label != UNLABELLED && self.segment(key).is_some_and(says_nothing)
+    /// Returns true if a key says only that a value follows.
+    fn is_hollow(&self, key: u32) -> bool {
+        self.segment(key).is_some_and(|key| labels::is_value(self.slice(key.range())))
     }
 
-    /// The name of a place: the nearest above it that says more than `value`.
+    /// The name of a place: the nearest above it.
     pub(crate) fn name_of(&self, node: u32) -> Option<&[u8]> {
-        const NEAR: usize = 3;
-        let mut names = self.keys_above(node);
-        let first = names.next()?;
-        if !labels::is_value(first) {
-            return Some(first);
-        }
-        names.take(NEAR).find(|name| !labels::is_value(name)).or(Some(first))
+        self.keys_above(node).next()
     }
 
     /// Returns true if a segment names what is below it: a key, or the head of a column.

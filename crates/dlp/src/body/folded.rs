@@ -60,8 +60,8 @@ pub(super) struct Folded {
 pub(super) enum Piece {
     Prose(usize, Box<str>),
     Json(usize, Document),
-    /// Names and values, in this text.
-    Records(Records, Box<str>),
+    /// Names and values in a part of the text from an offset on.
+    Records(usize, Records, Box<str>),
     Outline(Outline),
 }
 
@@ -73,7 +73,7 @@ impl Piece {
             Piece::Json(_, document) | Piece::Outline(Outline { document, .. }) => {
                 document.entries()
             }
-            Piece::Records(records, _) => 3 * records.ranges().len(),
+            Piece::Records(_, records, _) => records.names.len(),
         }
     }
 
@@ -81,9 +81,8 @@ impl Piece {
     pub(super) fn bytes(&self) -> usize {
         match self {
             Piece::Prose(_, text) => text.len(),
+            Piece::Records(_, records, _) => records.bytes(),
             Piece::Json(_, document) => document.root().raw().len(),
-            // Names and values are read alone and together.
-            Piece::Records(_, text) => 2 * text.len(),
             Piece::Outline(Outline { leaves, .. }) => leaves.iter().map(Range::len).sum(),
         }
     }

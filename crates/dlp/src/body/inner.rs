@@ -13,6 +13,7 @@ use crate::{
         buffer::{Body, PathStep},
         embedded::{self, Part},
         folded::{Folded, Folding, InnerOrigin, InnerPlace, Piece},
+        pairs,
         records::{self, Records},
         segment::{SegmentKind, small},
         yaml::{self, Outline},
@@ -40,14 +41,25 @@ impl Body {
         if self.text.len() + self.inner.waiting + text.len() > limits.max_bytes {
             return Err(Unscannable::TooLarge { limit: limits.max_bytes });
         }
-        let pieces = pieces(text, limits.max_depth);
-        let entries = pieces.iter().map(Piece::entries).sum();
-        let bytes = pieces.iter().map(Piece::bytes).sum();
-        let has_room = self.nodes.len() + self.inner.entries + entries <= limits.max_nodes
-            && self.text.len() + self.inner.waiting + bytes <= limits.max_bytes;
-        if pieces.is_empty() || !has_room {
+        let room = limits.max_nodes.saturating_sub(self.nodes.len() + self.inner.entries);
+        let count = |pieces: &[Piece]| pieces.iter().map(Piece::entries).sum::<usize>();
+        let mut pieces = pieces(text, limits.max_depth);
+        if count(&pieces) > room
+            || self.text.len() + self.inner.waiting + size(&pieces) > limits.max_bytes
+        {
+            // JSON beyond the limits is prose; tables are not.
+            pieces = Vec::new();
+            push_prose(text, 0..text.len(), &mut pieces);
+            let has_records = pieces.iter().any(|piece| matches!(piece, Piece::Records(..)));
+            if has_records && count(&pieces) > room {
+                return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
+            }
+            pieces = if has_records { pieces } else { Vec::new() };
+        }
+        if pieces.is_empty() {
             return Ok(text);
         }
+        let (entries, bytes) = (count(&pieces), size(&pieces));
         self.inner.entries += entries;
         self.inner.waiting += bytes;
         self.inner.folded.push_back(Folded {
@@ -77,8 +89,8 @@ impl Body {
                         let origin = InnerOrigin { source: segment, place };
                         self.lay_slice(origin, &text, node, SegmentKind::Text, limits)?;
                     }
-                    Piece::Records(records, text) => {
-                        self.lay_records(segment, &records, &text, node, limits)?;
+                    Piece::Records(start, records, text) => {
+                        self.lay_records(segment, start, &records, &text, node, limits)?;
                     }
                     Piece::Outline(Outline { document, leaves, is_flat }) => {
                         self.walk(document.root(), node, 0, limits)?;
@@ -119,47 +131,39 @@ impl Body {
     fn lay_records(
         &mut self,
         source: u32,
+        start: usize,
         records: &Records,
         text: &str,
         node: u32,
         limits: &Limits,
     ) -> Result<(), Unscannable> {
         let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default();
-        let slice =
-            |range: &Range<usize>| InnerOrigin { source, place: InnerPlace::Slice(range.start) };
-        match records {
-            Records::Members(members) => {
-                for (name, value) in members {
-                    // Some forms are told by name and value together: `sig=…`.
-                    let pair = name.start..value.end;
-                    self.lay_slice(slice(&pair), part(&pair), node, SegmentKind::Text, limits)?;
-                    let step = PathStep::Member { key: small(self.segments.len()) };
-                    let child = self.node(node, step, limits)?;
-                    for (range, kind) in [(name, SegmentKind::Key), (value, SegmentKind::Text)] {
-                        let place = InnerPlace::Again(range.start);
-                        let origin = InnerOrigin { source, place };
-                        self.lay_slice(origin, part(range), child, kind, limits)?;
-                    }
-                }
-            }
-            Records::Rows(heads, rows) => {
-                let table = self.node(node, PathStep::Element { index: 0 }, limits)?;
-                let first = self.segments.len();
-                for head in heads {
-                    self.lay_slice(slice(head), part(head), table, SegmentKind::Text, limits)?;
-                }
-                self.tables.add(table, (first..self.segments.len()).map(small).collect());
-                for (index, row) in (0..).zip(rows) {
-                    let row_node = self.node(table, PathStep::Element { index }, limits)?;
-                    for (index, cell) in (0..).zip(row) {
-                        let child = self.node(row_node, PathStep::Element { index }, limits)?;
-                        let text = part(cell);
-                        self.lay_slice(slice(cell), text, child, SegmentKind::Text, limits)?;
-                    }
-                }
-            }
+        let place: fn(usize) -> InnerPlace =
+            if records.is_read_again { InnerPlace::Again } else { InnerPlace::Slice };
+        let origin =
+            |range: &Range<usize>| InnerOrigin { source, place: place(start + range.start) };
+        let mut nodes = Vec::with_capacity(records.names.len());
+        for name in &records.names {
+            let step = PathStep::Member { key: small(self.segments.len()) };
+            let child = self.node(node, step, limits)?;
+            // No more than the text has, which fits.
+            self.append(part(name).as_bytes(), child, SegmentKind::Key);
+            self.inner.origins.push(origin(name));
+            nodes.push(child);
+        }
+        for (name, value) in &records.values {
+            let child = nodes.get(*name).copied().unwrap_or(node);
+            self.append(part(value).as_bytes(), child, SegmentKind::Text);
+            self.inner.origins.push(origin(value));
         }
         Ok(())
+    }
+
+    /// A place below a name, which is the next segment, in a text that was read from another one.
+    pub(crate) fn named_view(&mut self, node: u32, limits: &Limits) -> Result<u32, Unscannable> {
+        let key = small(self.segments.len());
+        self.tables.add_name(key);
+        self.node(node, PathStep::Member { key }, limits)
     }
 
     fn lay_inside(
@@ -213,54 +217,64 @@ impl Body {
     }
 }
 
+/// Bytes of pieces, but for what is read again.
+fn size(pieces: &[Piece]) -> usize {
+    pieces.iter().map(Piece::bytes).sum()
+}
+
 /// A text cut into JSON, records or YAML and the prose around; nothing where it is prose throughout. JSON and
 /// YAML are nested no deeper.
 fn pieces(text: &str, depth: usize) -> Vec<Piece> {
+    let mut pieces = Vec::new();
     let parts = embedded::parts(text, depth);
     if !parts.is_empty() {
-        return around_parts(text, parts);
-    }
-    if let Some(records) = records::read(text) {
-        let mut pieces = prose_between(text, &records.ranges());
-        pieces.push(Piece::Records(records, text.into()));
-        return pieces;
-    }
-    let Some(outline) = yaml::read(text, embedded::bounds(depth)) else { return Vec::new() };
-    let read: &[Range<usize>] = if outline.is_flat { &[] } else { &outline.leaves };
-    let mut pieces = prose_between(text, read);
-    pieces.push(Piece::Outline(outline));
-    pieces
-}
-
-/// The prose between the names and values of a text.
-fn prose_between(text: &str, leaves: &[Range<usize>]) -> Vec<Piece> {
-    let mut pieces = Vec::new();
-    let mut done = 0;
-    for range in leaves.iter().chain([&(text.len()..text.len())]) {
-        let between = text.get(done..range.start).unwrap_or_default();
-        if between.bytes().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
-            pieces.push(Piece::Prose(done, between.into()));
+        let mut done = 0;
+        for Part { range, document } in parts {
+            push_prose(text, done..range.start, &mut pieces);
+            pieces.push(Piece::Json(range.start, document));
+            done = range.end;
         }
-        done = range.end;
+        push_prose(text, done..text.len(), &mut pieces);
+    } else if let Some(records) = records::read(text) {
+        push_records(text, 0, records, &mut pieces);
+    } else if let Some(outline) = yaml::read(text, embedded::bounds(depth)) {
+        let read: &[Range<usize>] = if outline.is_flat { &[] } else { &outline.leaves };
+        push_around(text, 0, read, &mut pieces);
+        pieces.push(Piece::Outline(outline));
+    } else if let Some(records) = pairs::in_lines(text.as_bytes()) {
+        push_records(text, 0, records, &mut pieces);
     }
     pieces
 }
 
-/// JSON in a text and the prose around it.
-fn around_parts(text: &str, parts: Vec<Part>) -> Vec<Piece> {
-    let mut pieces = Vec::with_capacity(parts.len());
-    let mut done = 0;
-    let prose = |range: Range<usize>, pieces: &mut Vec<Piece>| {
-        let between = text.get(range.clone()).unwrap_or_default();
-        if !between.trim().is_empty() {
-            pieces.push(Piece::Prose(range.start, between.into()));
-        }
+/// Adds a part of a text that is no JSON: the tables and lists in it, and the prose around them.
+fn push_prose(text: &str, range: Range<usize>, pieces: &mut Vec<Piece>) {
+    let part = text.get(range.clone()).unwrap_or_default();
+    match pairs::in_lines(part.as_bytes()) {
+        Some(records) => push_records(part, range.start, records, pieces),
+        None => push_around(part, range.start, &[], pieces),
+    }
+}
+
+/// Adds the names and values of a text that begins at an offset, and the prose between them.
+fn push_records(text: &str, start: usize, records: Records, pieces: &mut Vec<Piece>) {
+    push_around(text, start, records.cut(), pieces);
+    pieces.push(Piece::Records(start, records, text.into()));
+}
+
+/// Adds the prose between the names and values of a text that begins at an offset.
+fn push_around(text: &str, start: usize, read: &[Range<usize>], pieces: &mut Vec<Piece>) {
+    let says_something = |byte: u8| {
+        byte.is_ascii_alphanumeric()
+            || !byte.is_ascii()
+            || byte.is_ascii_control() && !byte.is_ascii_whitespace()
     };
-    for Part { range, document } in parts {
-        prose(done..range.start, &mut pieces);
-        pieces.push(Piece::Json(range.start, document));
-        done = range.end;
+    let mut done = 0;
+    for range in read.iter().chain([&(text.len()..text.len())]) {
+        let between = text.get(done..range.start).unwrap_or_default();
+        if between.bytes().any(says_something) {
+            pieces.push(Piece::Prose(start + done, between.into()));
+        }
+        done = done.max(range.end);
     }
-    prose(done..text.len(), &mut pieces);
-    pieces
 }

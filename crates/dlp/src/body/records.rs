@@ -1,74 +1,137 @@
-//! Names and values in texts that are nothing else: bodies of forms, `.env` and INI files, rows that SQL inserts.
-//!
-//! All of a text has to be of one form; what is not certain stays prose.
+//! Names and values in texts that are nothing else: bodies of forms, connection strings, `.env` and INI files.
 
 use std::ops::Range;
 
-/// Values that are read, at most.
-const MOST: usize = 10_000;
+use crate::{body::sql, text::labels};
+
+/// Names of a form or a file of settings, at most.
+const MOST: usize = 1 << 20;
 
 /// A longer name is none.
-const LONGEST: usize = 64;
+pub(super) const LONGEST: usize = 64;
 
 /// Contents of a text, by ranges of it.
-pub(super) enum Records {
-    /// Names and their values.
-    Members(Vec<(Range<usize>, Range<usize>)>),
-    /// Names of columns, and rows.
-    Rows(Vec<Range<usize>>, Vec<Vec<Range<usize>>>),
+#[derive(Default)]
+pub(crate) struct Records {
+    pub(crate) names: Vec<Range<usize>>,
+    /// Values, each with the place of its name.
+    pub(crate) values: Vec<(usize, Range<usize>)>,
+    /// Parts that are not read as prose as well: tables that are nothing else.
+    cut: Vec<Range<usize>>,
+    /// True if values are read as prose as well.
+    pub(super) is_read_again: bool,
+    /// True if something is written across cells.
+    pub(super) is_read_whole: bool,
 }
 
 impl Records {
-    /// The ranges that are read, in order.
-    pub(super) fn ranges(&self) -> Vec<Range<usize>> {
-        match self {
-            Self::Members(members) => {
-                members.iter().flat_map(|(name, value)| [name.clone(), value.clone()]).collect()
-            }
-            Self::Rows(heads, rows) => heads.iter().chain(rows.iter().flatten()).cloned().collect(),
-        }
+    /// The parts that are no prose, in order.
+    pub(super) fn cut(&self) -> &[Range<usize>] {
+        if self.is_read_whole { &[] } else { &self.cut }
+    }
+
+    pub(super) fn add(&mut self, name: Range<usize>, value: Range<usize>) {
+        self.values.push((self.names.len(), value));
+        self.names.push(name);
+    }
+
+    /// Bytes of all names and values.
+    pub(super) fn bytes(&self) -> usize {
+        let values = self.values.iter().map(|(_, value)| value);
+        self.names.iter().chain(values).map(Range::len).sum()
+    }
+
+    /// Leaves a part out of the prose.
+    pub(super) fn cut_out(&mut self, part: Range<usize>) {
+        self.cut.push(part);
+    }
+
+    /// Reads all as prose as well if a name says only that a value follows.
+    pub(super) fn doubt(&mut self, text: &[u8], name: &Range<usize>) {
+        self.is_read_whole |= text.get(name.clone()).is_some_and(labels::is_value);
+    }
+
+    /// The same in order, unless there is nothing.
+    pub(super) fn in_order(mut self, text: &[u8]) -> Option<Self> {
+        (!self.values.is_empty()).then_some(())?;
+        self.cut.sort_unstable_by_key(|part| part.start);
+        // A private key goes over rows, items and cells.
+        self.is_read_whole |= memchr::memmem::find(text, b"BEGIN ").is_some();
+        self.is_read_again |= self.is_read_whole;
+        Some(self)
+    }
+
+    /// All of a text that is read as prose as well: some forms are told by names and values together, such as `sig=…`.
+    fn of_prose() -> Self {
+        Self { is_read_again: true, ..Self::default() }
     }
 }
 
 /// Returns false if a text holds no records, which few bytes tell of most.
 #[inline]
 pub(super) fn may_hold(text: &str) -> bool {
-    const SHORTEST: usize = 24;
+    const SHORTEST: usize = 16;
     let text = text.as_bytes();
-    let is_insert = || matches!(text.first(), Some(b'I' | b'i')) && begins(text, b"insert into ");
-    text.len() >= SHORTEST && (memchr::memchr2(b'&', b'\n', text).is_some() || is_insert())
+    text.len() >= SHORTEST
+        && (text.starts_with(b"<")
+            || matches!(text.first(), Some(b'I' | b'i')) && sql::begins(text, b"insert into ")
+            || has_lines_or_names(text))
 }
 
-/// The records that a text is made of.
+/// Returns true for lines, and for two names with a sign behind them, the first of which the text begins with.
+fn has_lines_or_names(text: &[u8]) -> bool {
+    let next = |from: usize| {
+        let at = from + memchr::memchr2(b'\n', b'=', text.get(from..)?)?;
+        Some((at, text.get(at) == Some(&b'\n')))
+    };
+    let Some((end, is_line)) = next(0) else { return false };
+    if is_line {
+        return true;
+    }
+    match next(end + 1) {
+        Some((_, true)) => true,
+        Some((second, false)) => {
+            end <= LONGEST && text.iter().take(end).all(|byte| is_part(*byte) || *byte == b' ')
+                || text.get(second..).is_some_and(|rest| memchr::memchr(b'\n', rest).is_some())
+        }
+        None => false,
+    }
+}
+
+/// Returns true if a byte may be part of a name in a form.
+fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'%')
+}
+
+/// The names and values that all of a text is made of.
 pub(super) fn read(text: &str) -> Option<Records> {
-    form(text).or_else(|| settings(text)).map(Records::Members).or_else(|| inserted(text))
+    memchr::memchr(b'=', text.as_bytes())?;
+    b"&; ".iter().find_map(|sign| form(text, *sign)).or_else(|| settings(text))
 }
 
-fn begins(text: &[u8], with: &[u8]) -> bool {
-    text.get(..with.len()).is_some_and(|head| head.eq_ignore_ascii_case(with))
-}
-
-/// `a=1&b=2`, with nothing else in it.
-fn form(text: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
-    let mut members = Vec::new();
+/// `a=1&b=2`, `Server=a;User Id=b` or `host=a user=b`, with nothing else in it.
+fn form(text: &str, sign: u8) -> Option<Records> {
+    let mut records = Records::of_prose();
     let mut at = 0;
-    for pair in text.trim_ascii_end().split('&') {
+    let sign = char::from(sign);
+    for pair in text.trim_ascii_end().trim_end_matches(sign).split(sign) {
         let (name, value) = pair.split_once('=')?;
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.[]%".contains(&byte);
+        let is_part = |byte: u8| is_part(byte) || byte == b' ' && sign == ';';
         let is_name = (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_part);
         let is_value =
             value.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"<>{}".contains(&byte));
-        (is_name && is_value && members.len() < MOST).then_some(())?;
+        (is_name && is_value && records.names.len() < MOST).then_some(())?;
         let start = at + name.len() + 1;
-        members.push((at..at + name.len(), start..start + value.len()));
+        let indent = name.len() - name.trim_ascii_start().len();
+        records.add(at + indent..at + name.len(), start..start + value.len());
         at += pair.len() + 1;
     }
-    (members.len() > 1).then_some(members)
+    (records.names.len() > 1).then_some(records)
 }
 
 /// Lines of `NAME=value`, and below a `[section]` of `name = value`, with remarks and empty lines.
-fn settings(text: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
-    let mut members = Vec::new();
+fn settings(text: &str) -> Option<Records> {
+    let mut records = Records::of_prose();
     let mut has_section = false;
     let mut at = 0;
     for line in text.split('\n') {
@@ -89,15 +152,15 @@ fn settings(text: &str) -> Option<Vec<(Range<usize>, Range<usize>)>> {
         let name = if has_section { name.trim_end() } else { name };
         let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-. ".contains(&byte);
         let is_name = (1..=LONGEST).contains(&name.len()) && name.bytes().all(is_part);
-        (is_name && (is_variable || has_section) && members.len() < MOST).then_some(())?;
+        (is_name && (is_variable || has_section) && records.names.len() < MOST).then_some(())?;
         let value = unquoted(value.trim());
         let place = |part: &str| {
             let from = start + (part.as_ptr().addr() - line.as_ptr().addr());
             from..from + part.len()
         };
-        members.push((place(name), place(value)));
+        records.add(place(name), place(value));
     }
-    (members.len() > 1).then_some(members)
+    (records.names.len() > 1).then_some(records)
 }
 
 /// A value without quotes around it, or without a remark behind it.
@@ -108,144 +171,4 @@ fn unquoted(value: &str) -> &str {
         }
     }
     value.split(" #").next().unwrap_or(value).trim_end()
-}
-
-/// `INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')`.
-fn inserted(text: &str) -> Option<Records> {
-    let text = text.as_bytes();
-    begins(text, b"insert into ").then_some(())?;
-    let open = memchr::memchr(b'(', text)?;
-    let mut read = Reader { text, at: open };
-    let heads = read.list(Reader::name)?;
-    read.word(b"values")?;
-    let mut rows = Vec::new();
-    let mut count = 0;
-    loop {
-        let row = read.list(Reader::value)?;
-        count += row.len();
-        (row.len() == heads.len() && count <= MOST).then_some(())?;
-        rows.push(row);
-        if !read.takes(b',') {
-            break;
-        }
-    }
-    let _has_end = read.takes(b';');
-    read.space();
-    (read.at == text.len()).then_some(Records::Rows(heads, rows))
-}
-
-/// Reads a statement of SQL.
-struct Reader<'a> {
-    text: &'a [u8],
-    at: usize,
-}
-
-impl Reader<'_> {
-    fn space(&mut self) {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        self.at += rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
-    }
-
-    fn takes(&mut self, sign: u8) -> bool {
-        self.space();
-        let is_next = self.text.get(self.at) == Some(&sign);
-        self.at += usize::from(is_next);
-        is_next
-    }
-
-    fn word(&mut self, word: &[u8]) -> Option<()> {
-        self.space();
-        begins(self.text.get(self.at..)?, word).then(|| self.at += word.len())
-    }
-
-    /// Items between brackets.
-    fn list(&mut self, item: fn(&mut Self) -> Option<Range<usize>>) -> Option<Vec<Range<usize>>> {
-        self.takes(b'(').then_some(())?;
-        let mut items = Vec::new();
-        loop {
-            self.space();
-            items.push(item(self)?);
-            if !self.takes(b',') {
-                break;
-            }
-        }
-        self.takes(b')').then_some(items)
-    }
-
-    fn name(&mut self) -> Option<Range<usize>> {
-        let rest = self.text.get(self.at..)?;
-        let quotes = usize::from(matches!(rest.first(), Some(b'"' | b'`' | b'[')));
-        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
-        let length = rest.iter().skip(quotes).take(LONGEST).take_while(is_part).count();
-        let start = self.at + quotes;
-        self.at = start + length + quotes;
-        (length > 0).then_some(start..start + length)
-    }
-
-    /// A text in quotes, in which a quote is doubled, or a number or a word.
-    fn value(&mut self) -> Option<Range<usize>> {
-        let rest = self.text.get(self.at..)?;
-        if let [b'\'', inside @ ..] = rest {
-            let mut end = 0;
-            loop {
-                end += memchr::memchr(b'\'', inside.get(end..)?)?;
-                if inside.get(end + 1) != Some(&b'\'') {
-                    break;
-                }
-                end += 2;
-            }
-            let start = self.at + 1;
-            self.at = start + end + 1;
-            return Some(start..start + end);
-        }
-        // A masked number stands in brackets.
-        let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"_.+-[]:".contains(*byte);
-        let length = rest.iter().take(LONGEST).take_while(is_part).count();
-        let start = self.at;
-        self.at += length;
-        (length > 0).then_some(start..start + length)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parts(text: &str) -> Option<Vec<&str>> {
-        read(text).map(|records| records.ranges().into_iter().map(|range| &text[range]).collect())
-    }
-
-    #[test]
-    fn names_and_values_are_read_where_nothing_else_stands() {
-        for (text, expected) in [
-            (
-                "ssn=536228726&name=Ann%20Lee&x=",
-                vec!["ssn", "536228726", "name", "Ann%20Lee", "x", ""],
-            ),
-            ("# db\nDB_HOST=db\nexport DB_PASS='a b'\n", vec!["DB_HOST", "db", "DB_PASS", "a b"]),
-            ("[db]\nuser = app # who\nssn=1\n", vec!["user", "app", "ssn", "1"]),
-            (
-                "INSERT INTO t (id, `ssn`) VALUES (1, 'it''s'),\n (2, NULL);",
-                vec!["id", "ssn", "1", "it''s", "2", "NULL"],
-            ),
-        ] {
-            assert_eq!(parts(text), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn other_texts_stay_prose() {
-        for text in [
-            "a=1&b",
-            "https://x.example/?a=1&b=2",
-            "if a=1 && b=2 then",
-            "a = b\npassword = get(c)\n",
-            "USER=x\nsome words",
-            "INSERT INTO t (a, b) VALUES (1)",
-            "INSERT INTO t (a) SELECT b FROM c",
-            "insert into the slot (a) and values (b) too",
-        ] {
-            assert_eq!(parts(text), None, "{text}");
-        }
-    }
 }

@@ -30,6 +30,10 @@ pub(super) struct ObjectTables {
     key_type: Option<u32>,
     /// Members of such a key that are secret.
     private: Vec<u32>,
+    /// A number that a type may name, with the segment of its key.
+    number: Option<(u32, u32)>,
+    /// The segment of a type.
+    kind: Option<u32>,
 }
 
 impl ObjectTables {
@@ -50,6 +54,17 @@ impl ObjectTables {
                 self.private.push(node);
             }
             _ => {}
+        }
+        let is_number = matches!(laid, Laid::Text | Laid::Number)
+            && labels::may_be_typed(key.as_bytes())
+            && (self.number.is_none() || !key.eq_ignore_ascii_case("id"));
+        let is_kind = laid == Laid::Text
+            && labels::typed(key.as_bytes()).is_some()
+            && (self.kind.is_none() || key.len() > 4);
+        if is_number {
+            self.number = first.checked_sub(1).map(|key| (node, small(key)));
+        } else if is_kind {
+            self.kind = Some(small(first));
         }
         // Most members are neither.
         if laid == Laid::Array || labels::may_be_named(key.as_bytes()) {
@@ -100,11 +115,46 @@ impl ObjectTables {
                 body.label(Some(*member), key_type);
             }
         }
+        if let Some(kind) = self.kind {
+            self.note_kind(body, kind, start);
+        }
         if self.heads.is_empty() {
             return;
         }
         for rows in self.rows {
             body.tables.add(rows, self.heads.clone());
+        }
+    }
+}
+
+/// A type of which all that is called `result` inside an object is one, as Terraform keeps it.
+const RESULTS: &[u8] = b"random_password";
+
+impl ObjectTables {
+    /// Names the members of an object whose type a text is.
+    fn note_kind(&self, body: &mut Body, text: u32, start: usize) {
+        let slice = |at: u32| body.segment(at).map(|it| body.slice(it.range())).unwrap_or_default();
+        let label = slice(text);
+        let Some(stem) = text.checked_sub(1).and_then(|key| labels::typed(slice(key))) else {
+            return;
+        };
+        let is_named = |key: &[u8]| {
+            let begin = key.get(..stem.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(stem));
+            begin && (!stem.is_empty() || key.len() > 2)
+        };
+        let mut named: Vec<u32> = Vec::new();
+        if labels::may_label(label) {
+            named
+                .extend(self.number.filter(|(_, key)| is_named(slice(*key))).map(|(node, _)| node));
+        }
+        if label == RESULTS {
+            let inside = body.segments.iter().skip(start);
+            let results = inside
+                .filter(|it| it.kind == SegmentKind::Key && body.slice(it.range()) == b"result");
+            named.extend(results.map(|key| key.node));
+        }
+        for node in named {
+            body.label(Some(node), text);
         }
     }
 }

@@ -166,8 +166,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) range: Range<usize>,
     /// The nearest key above the text that says what it is, or the label beside it.
     pub(crate) key: Option<&'a [u8]>,
-    /// The head of the column or of the list in the text that the match stands in, for shapes that
-    /// look at names.
+    /// The head of the column that the match stands in, if a label names it, too.
     pub(crate) head: Option<&'a [u8]>,
     /// Steps that checks took.
     pub(crate) steps: &'a Cell<usize>,

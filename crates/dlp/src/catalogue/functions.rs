@@ -25,7 +25,7 @@ pub(super) const CHECKS: &[(&str, CheckFunction)] = functions! {
     accounts::bic accounts::us_account accounts::vat ai::unlike_openai americas::cnpj
     americas::colombia americas::curp americas::license americas::rfc americas::rif americas::rut
     americas::ssn any_varied asia::brn asia::egypt asia::gstin asia::hkid asia::nric asia::pan
-    asia::resident asia::taiwan asia::uen aws::access_key_id aws::secret_access_key
+    asia::resident asia::taiwan asia::uen asia::vkn aws::access_key_id aws::secret_access_key
     cards::card cards::named cards::security_code cards::track coins::bitcoin coins::ethereum
     coins::extended_key coins::other_coin coins::phrase coins::segwit coins::wallet_key
     compared::code_secret documents::birth documents::citizen_card documents::lanka

@@ -78,8 +78,7 @@ impl Active {
         let start = home.start as usize;
         let inside = range.start.checked_sub(start)?..range.end.checked_sub(start)?;
         let key = body.name_of(home.node);
-        let head = evidence::named_head(&self.detector, body, segment, text, inside.start)
-            .or_else(|| body.column_of(home.node));
+        let head = body.column_of(home.node);
         if inside.end > text.len() {
             return None;
         }

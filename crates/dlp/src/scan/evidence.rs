@@ -6,7 +6,6 @@ use crate::{
     body::{buffer::Body, memo::ContextMemo},
     catalogue::detector::{Candidate, Detector, Edges, NormalForm, Shape},
     text::{
-        labels,
         log_lines::{self, Naming},
         own_words, prefixes,
         window::Window,
@@ -41,20 +40,9 @@ pub(crate) fn bits(
     if memo.above {
         return Some(shape + detector.context_bits);
     }
-    let is_near = stands_near(detector, body, memo, candidate)
-        && !is_in_other_column(detector, body, segment, candidate);
-    if is_near && detector.against.is_empty() {
-        return Some(shape + detector.context_bits);
-    }
-    let head = if detector.is_named() {
-        candidate.head
-    } else {
-        head_above(detector, body, segment, candidate)
-    };
-    let names = |words: &[String]| head.is_some_and(|head| words::names(head, words));
-    let weight = if names(&detector.context) || is_near && !names(&detector.against) {
+    let weight = if stands_near(detector, body, memo, candidate) {
         detector.context_bits
-    } else if memo.against || names(&detector.against) || is_counter(detector, candidate) {
+    } else if memo.against || is_counter(detector, candidate) {
         -AGAINST_BITS
     } else {
         0
@@ -84,70 +72,6 @@ fn check_loosely(detector: &Detector, candidate: &Candidate<'_>) -> Option<i32> 
     let text = Window::around(&text, &range);
     let plain = Candidate { text, range, ..*candidate };
     detector.check.bits(&plain)
-}
-
-/// Head of the column that a candidate stands in, in a table of text.
-fn head_above<'a>(
-    detector: &Detector,
-    body: &'a Body,
-    segment: u32,
-    candidate: &Candidate<'_>,
-) -> Option<&'a [u8]> {
-    if detector.context.is_empty() && detector.against.is_empty() {
-        return None;
-    }
-    let text = body.slice(body.segment(segment)?.range());
-    head_in(body, segment, text, candidate.text.start() + candidate.range.start)
-}
-
-/// Returns true if a candidate stands in a column of a table of text whose head is another name, and none of the words
-/// in its own cell.
-fn is_in_other_column(
-    detector: &Detector,
-    body: &Body,
-    segment: u32,
-    candidate: &Candidate<'_>,
-) -> bool {
-    let Some(home) = body.segment(segment) else { return false };
-    let text = body.slice(home.range());
-    let at = candidate.text.start() + candidate.range.start;
-    let Some(head) = head_in(body, segment, text, at) else { return false };
-    let is_name = |name: &[u8]| labels::may_label(name) && !labels::is_value(name);
-    is_name(head.trim_ascii())
-        && !words::names(head, &detector.context)
-        && body
-            .line
-            .get()
-            .cell_of_table(text)
-            .is_some_and(|cell| !words::names(cell, &detector.context))
-}
-
-/// Head of the column or list that an offset in a text stands in, for a detector that looks at
-/// names.
-pub(crate) fn named_head<'a>(
-    detector: &Detector,
-    body: &Body,
-    segment: u32,
-    text: &'a [u8],
-    at: usize,
-) -> Option<&'a [u8]> {
-    let head = detector.is_named().then(|| head_in(body, segment, text, at))??;
-    let is_frame = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`*:".contains(byte);
-    let start = head.iter().take_while(|byte| is_frame(byte)).count();
-    let tail = head.iter().rev().take_while(|byte| is_frame(byte)).count();
-    head.get(start..head.len().checked_sub(tail)?).filter(|head| {
-        labels::may_label(head) && !head.iter().any(|byte| matches!(byte, b':' | b'('))
-    })
-}
-
-fn head_in<'a>(body: &Body, segment: u32, text: &'a [u8], at: usize) -> Option<&'a [u8]> {
-    if at == 0 || !body.marks.has_lines() {
-        return None;
-    }
-    let mut line = body.line.get().of(segment, text, at)?;
-    let head = line.head_above(text, at);
-    body.line.set(line);
-    head
 }
 
 fn memo_of(detector: &Detector, body: &Body, segment: u32) -> ContextMemo {
@@ -210,7 +134,9 @@ fn stands_near(
     let (from, unknown) = if from <= start && start <= to { (from, to) } else { (start, start) };
     if words::might_begin(text, text.inside(&(unknown..end)), words) {
         return match log_lines::start_of_line(text, range.start) {
-            Some(before) => {
+            Some(line) => {
+                let near = text.between_placeholders(range).start;
+                let before = text.get(near.max(range.start - line.len())..range.start);
                 let naming = match detector.category {
                     Category::Contact => Naming::Sign,
                     Category::Secret
@@ -221,7 +147,7 @@ fn stands_near(
                     | Category::Hidden
                     | Category::Injection => Naming::Word,
                 };
-                log_lines::names(before, candidate.matched(), words, naming)
+                log_lines::names(before.unwrap_or_default(), candidate.matched(), words, naming)
             }
             None => own_words::stand_near(text, range, words),
         };

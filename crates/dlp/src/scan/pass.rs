@@ -14,7 +14,6 @@ use crate::{
     pace::{LOOK, Meter, PEEK},
     scan::{
         active::Active,
-        evidence,
         found::Match,
         hidden,
         reach::Reach,
@@ -52,16 +51,13 @@ impl Scanner {
         scratch.meter.spend(range.len());
         self.find_windows(body, first, scratch, recased);
         let mut work = 0;
-        let Scratch { matches, windows, line, columns, meter, .. } = scratch;
+        let Scratch { matches, windows, line, meter, .. } = scratch;
         let mut is_grouped = false;
         for window in windows.list() {
             work += window.range.len();
             is_grouped |= self.search(body, window, meter, line, matches);
         }
         let known = matches.len();
-        work += columns.each_cell(body, &self.active, |window| {
-            is_grouped |= self.search(body, window, meter, line, matches);
-        });
         self.find_glued(body, runs, windows);
         for window in windows.list() {
             work += window.range.len();
@@ -116,15 +112,9 @@ impl Scanner {
             }
             (None, _) if active.takes_values() => {
                 let value = unquoted(body.slice(window.range.clone()));
-                let text = body.slice(home.clone());
-                let head = || {
-                    let at = part.start + value.start;
-                    evidence::named_head(&active.detector, body, window.segment, text, at)
-                };
-                if part.start > 0 && head().is_none() {
-                    return false;
+                if part.start == 0 {
+                    weigh(value, 0);
                 }
-                weigh(part.start + value.start..part.start + value.end, 0);
             }
             (None, _) => return find_numbers(active, body.slice(home.clone()), &part, weigh),
         }
@@ -189,8 +179,8 @@ fn unquoted(value: &[u8]) -> Range<usize> {
     start..end.max(start)
 }
 
-/// Drops those of the matches behind the first `known` that are among these: the first rows of a
-/// table stand near its head, and a mark behind a letter near one that stands free.
+/// Drops those of the matches behind the first `known` that are among these: a mark behind a letter may stand near one
+/// that stands free.
 fn drop_known(matches: &mut Vec<Match>, known: usize) {
     if known == matches.len() {
         return;

@@ -4,7 +4,6 @@ use crate::{
     pace::Meter,
     scan::{
         active::Active,
-        columns::Columns,
         found::Match,
         glued::Glued,
         literals::{Literals, Looked},
@@ -44,8 +43,6 @@ pub(crate) struct Scratch {
     pub(super) windows: Stretches,
     /// Members whose keys woke a detector, in this pass or one before.
     pub(super) keys: Vec<(u32, u16)>,
-    /// Tables of text in whose first line detectors woke.
-    pub(super) columns: Columns,
     /// Steps of the scan.
     pub(crate) meter: Meter,
     /// A member written as in a program.
@@ -58,7 +55,6 @@ impl Scratch {
         self.matches.clear();
         self.windows.clear();
         self.keys.clear();
-        self.columns.clear();
         self.line.clear();
     }
 }

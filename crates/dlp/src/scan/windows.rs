@@ -30,9 +30,8 @@ impl Scanner {
         scratch: &mut Scratch,
         recased: &mut Vec<Recased>,
     ) {
-        let Scratch { matches, windows, keys, columns, looked, meter, .. } = scratch;
+        let Scratch { matches, windows, keys, looked, meter, .. } = scratch;
         windows.clear();
-        columns.clear();
         let known_keys = keys.len();
         let mut cursor = Cursor::new(body, first);
         let mut tried = Vec::new();
@@ -73,13 +72,8 @@ impl Scanner {
                     let range = clip(&reach.around(&literal), &home.range());
                     windows.push(Stretch { active: *active, segment, range, key: None });
                 }
-                if reach.below().is_none() {
-                    continue;
-                }
-                if body.is_name(segment) {
+                if reach.below().is_some() && body.is_name(segment) {
                     keys.push((home.node, *active));
-                } else {
-                    columns.note(body, segment, &literal, *active);
                 }
             }
         });

@@ -161,7 +161,7 @@ fn no_word_that_wakes_a_detector_takes_more_than_a_microsecond_a_byte() {
     let alone = words.iter().flat_map(|word| [word.clone(), format!("{word} ")]);
     let hidden = [
         "ignore \u{200B}", "i\u{200B}gnore ", "ignore all ", "do not tell the user ",
-        "assistant: ignore ",
+        "assistant: ignore ", "api_КЛЮЧ \nuser: ",
     ];
     let a_byte = |unit: String| {
         let times = 2048 / unit.len() + 1;

@@ -23,7 +23,8 @@ const VALUES: Names<18> = Names::new([
 ]);
 
 /// Keys that say only that a text follows.
-const TEXTS: Names<4> = Names::new(["text", "content", "contents", "data"]);
+const TEXTS: Names<6> =
+    Names::new(["text", "content", "contents", "data", "rich_text", "plain_text"]);
 
 /// Names of types, which say nothing about what a value is.
 const TYPES: Names<24> = Names::new([
@@ -69,6 +70,25 @@ pub(crate) fn last_rank(key: &[u8]) -> Option<usize> {
     (TEXTS.hold(key) || SECRETS.hold(key)).then_some(LABELS.list.len())
 }
 
+/// Members that the type beside them names: `{"type": "SSN", "number": …}`, `{"ID": …, "ID_Type": "CPR"}`.
+const NUMBERS: Names<8> = Names::new([
+    "number", "id", "identifier", "documentnumber", "document_number", "document", "idnumber",
+    "id_number",
+]);
+
+/// Returns true if a type beside a member may name it.
+#[inline]
+pub(crate) fn may_be_typed(key: &[u8]) -> bool {
+    NUMBERS.hold(key)
+}
+
+/// What stands before the word `type` at the end of a key: `ID` in `ID_Type`.
+#[inline]
+pub(crate) fn typed(key: &[u8]) -> Option<&[u8]> {
+    let (stem, end) = key.split_last_chunk::<4>()?;
+    end.eq_ignore_ascii_case(b"type").then(|| stem.strip_suffix(b"_").unwrap_or(stem))
+}
+
 /// Returns true if a key says only that a value or a text follows.
 pub(crate) fn is_value(key: &[u8]) -> bool {
     VALUES.hold(key) || TEXTS.hold(key)
@@ -77,18 +97,18 @@ pub(crate) fn is_value(key: &[u8]) -> bool {
 /// Returns true if a text may name a value: words of letters, digits and joints, the first of which
 /// begins with a letter or, as a path, with a slash, and no type.
 pub(crate) fn may_label(text: &[u8]) -> bool {
-    let is_part = |byte: &u8| {
-        matches!(byte, b' ' | b'_' | b'-' | b'.' | b':' | b'/' | b'#' | b'(' | b')' | b'?' | b'*')
-            || byte.is_ascii_alphanumeric()
-            || !byte.is_ascii()
-    };
     let is_initial = |first: &u8| {
         !first.is_ascii() || first.is_ascii_alphabetic() || matches!(first, b'_' | b'/')
     };
     text.len() <= LONGEST
         && text.first().is_some_and(is_initial)
-        && text.iter().all(is_part)
+        && text.iter().all(|byte| is_part(*byte))
         && !TYPES.hold(text)
+}
+
+/// Returns true if a byte may be part of a label.
+pub(crate) fn is_part(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b" _-.:/#()?*".contains(&byte)
 }
 
 /// Returns true if a text is a plain word, as names and other items of a list are.

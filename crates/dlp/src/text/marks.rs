@@ -58,7 +58,6 @@ pub(crate) struct Marks {
     /// Control characters but for tabs and the ends of lines.
     controls: usize,
     has_beyond: bool,
-    has_lines: bool,
 }
 
 /// State of the word that a block ends in.
@@ -164,7 +163,6 @@ impl Marks {
             self.controls += kinds.controls.count_ones() as usize;
         }
         self.has_beyond |= kinds.beyond != 0;
-        self.has_lines |= kinds.line_feeds != 0;
         self.blocks.push(Block {
             anchors: kinds.anchors(last),
             digits,
@@ -220,7 +218,6 @@ impl Marks {
         self.carried = Carried::default();
         self.controls = 0;
         self.has_beyond = false;
-        self.has_lines = false;
     }
 
     /// Start of the marked part.
@@ -237,11 +234,6 @@ impl Marks {
     /// Returns true if there are characters beyond ASCII.
     pub(crate) fn has_beyond(&self) -> bool {
         self.has_beyond
-    }
-
-    /// Returns true if there are line feeds.
-    pub(crate) fn has_lines(&self) -> bool {
-        self.has_lines
     }
 
     /// Number of control characters other than tabs and line ends.
@@ -412,7 +404,6 @@ struct Kinds {
     rare: u64,
     colons: u64,
     backslashes: u64,
-    line_feeds: u64,
     beyond: u64,
 }
 
@@ -446,7 +437,6 @@ impl<S: Simd> MarkTables<S> {
             rare: among(self.rare, lower, upper),
             colons: bytes.simd_eq(b':').to_bitmask(),
             backslashes: bytes.simd_eq(b'\\').to_bitmask(),
-            line_feeds: bytes.simd_eq(b'\n').to_bitmask(),
             // These have no upper half that the tables know.
             beyond: upper.simd_eq(0).to_bitmask(),
         }
@@ -531,7 +521,6 @@ mod tests {
                 |byte: &&u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
             prop_assert_eq!(marks.controls(), part.iter().filter(is_control).count());
             prop_assert_eq!(marks.has_beyond(), !part.is_ascii());
-            prop_assert_eq!(marks.has_lines(), part.contains(&b'\n'));
             prop_assert!(!bit(text.len(), |block| block.anchors | block.digits | block.base64));
         }
 

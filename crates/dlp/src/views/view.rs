@@ -9,6 +9,7 @@ use crate::{
     body::{
         buffer::Body,
         joins::{Join, JoinPiece, Joiner},
+        pairs,
         segment::{Segment, SegmentKind, small},
     },
     limits::{Limits, Unscannable},
@@ -48,6 +49,7 @@ pub(crate) struct Views {
     inflater: Inflater,
     decoded: usize,
     budget: usize,
+    limits: Limits,
     /// Bytes of readings so far, and the most of them.
     read: usize,
     readings: usize,
@@ -84,6 +86,7 @@ impl Views {
         let budget =
             |share: usize| limits.max_decoded_bytes.saturating_add(share * body.text.len());
         (self.budget, self.readings) = (budget(4), budget(READINGS));
+        self.limits = *limits;
     }
 
     /// Forgets everything.
@@ -235,6 +238,7 @@ impl Views {
                     return Err(Unscannable::TooMuchDecoding { limit: self.readings });
                 }
                 self.append(body, home.node, &text, View::Exact { source: segment, from, next });
+                self.add_records(body)?;
             }
         }
         Ok(())
@@ -346,6 +350,35 @@ impl Views {
             let run = from.start.saturating_sub(start)..from.end.saturating_sub(start);
             let view = View::Whole { source: segment, run, before, behind };
             self.append(body, home.node, &text, view);
+            self.add_records(body)?;
+        }
+        Ok(())
+    }
+
+    /// Adds the names and values in tables and lists of the view that was added last.
+    fn add_records(&mut self, body: &mut Body) -> Result<(), Unscannable> {
+        let source = small(body.segments.len().saturating_sub(1));
+        let Some(home) = body.segment(source).copied() else { return Ok(()) };
+        let text = body.slice(home.range());
+        let Some(records) = memchr::memchr(b'\n', text).and_then(|_| pairs::in_lines(text))
+        else {
+            return Ok(());
+        };
+        let text = text.to_owned();
+        let limits = self.limits;
+        let mut add = |body: &mut Body, node: u32, part: &Range<usize>| {
+            let from = (small(part.start)..=small(part.end)).collect();
+            let part = text.get(part.clone()).unwrap_or_default();
+            self.append(body, node, part, View::Exact { source, from, next: None });
+        };
+        let mut nodes = Vec::with_capacity(records.names.len());
+        for name in &records.names {
+            let node = body.named_view(home.node, &limits)?;
+            add(body, node, name);
+            nodes.push(node);
+        }
+        for (name, value) in &records.values {
+            add(body, nodes.get(*name).copied().unwrap_or(home.node), value);
         }
         Ok(())
     }

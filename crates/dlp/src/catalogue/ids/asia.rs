@@ -54,6 +54,20 @@ pub(crate) fn uen(candidate: &Candidate<'_>) -> Option<i32> {
     (matches!(part(&digits, 0, 4), 1900..=2099) && letter == matched.last().copied()).then_some(6)
 }
 
+/// Each digit and its place from the right make a remainder by nine; the last digit makes their sum a multiple of ten.
+pub(crate) fn vkn(candidate: &Candidate<'_>) -> Option<i32> {
+    let digits = candidate.digits();
+    let (last, rest) = digits.split_last()?;
+    let parts = rest.iter().rev().zip(1_u32..).map(|(digit, place)| {
+        let shifted = (u32::from(*digit) + place) % 10;
+        match (shifted << place) % 9 {
+            0 if shifted > 0 => 9,
+            part => part,
+        }
+    });
+    (rest.len() == 9 && (parts.sum::<u32>() + u32::from(*last)).is_multiple_of(10)).then_some(4)
+}
+
 /// Region, date of birth, serial, and a remainder by eleven in which `X` is ten.
 pub(crate) fn resident(candidate: &Candidate<'_>) -> Option<i32> {
     let (last, rest) = candidate.matched().split_last()?;

@@ -82,14 +82,16 @@ pub(crate) fn basic(candidate: &Candidate<'_>) -> Option<i32> {
     pair(candidate.matched()).map(|_| 0)
 }
 
-/// Only below a key that is called so, also in a text.
+/// Only below a key that is called so, also in a text, and in a line of `.npmrc`.
 pub(crate) fn docker_auth(candidate: &Candidate<'_>) -> Option<i32> {
-    let is_whole = candidate.range == (0..candidate.text.len());
-    let is_quoted = candidate.text.get(candidate.range.end) == Some(&b'"');
+    let next = candidate.text.get(candidate.range.end);
+    let is_alone = candidate.range == (0..candidate.text.len()) || next == Some(&b'"');
+    let is_line = matches!(next, None | Some(b'\n' | b'\r'));
     let is_auth = name(candidate).is_some_and(|name| {
-        name.eq_ignore_ascii_case(b"auth") || name.eq_ignore_ascii_case(b"_auth")
+        is_alone && name.eq_ignore_ascii_case(b"auth")
+            || (is_alone || is_line) && name.eq_ignore_ascii_case(b"_auth")
     });
-    ((is_whole || is_quoted) && is_auth).then(|| pair(candidate.matched()))?.map(|_| 0)
+    is_auth.then(|| pair(candidate.matched()))?.map(|_| 0)
 }
 
 /// Random enough, with digits, and no dashed phrase.

@@ -28,19 +28,9 @@ const IN_TEXT_BITS: i32 = 2;
 /// found.
 pub(crate) fn password(candidate: &Candidate<'_>) -> Option<i32> {
     let is_spare = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'`');
-    let before = candidate.text.get(..candidate.range.start)?;
-    let name = if before.iter().all(is_spare) {
-        let mut names = [candidate.key, candidate.head].into_iter().flatten();
-        names.rfind(|name| names::kind(name).is_some())
-    } else {
-        let is_frame = |byte: &u8| matches!(byte, b' ' | b'"' | b'\'' | b'`');
-        let last = before.iter().rev().find(|byte| !is_frame(byte));
-        let begins_cell = last.is_some_and(|last| b",;|\t\n-*+.)".contains(last));
-        match candidate.head.filter(|_| begins_cell) {
-            Some(head) => Some(head).filter(|_| !candidate.matched().contains(&b' ')),
-            None => return Some(IN_TEXT_BITS),
-        }
-    };
-    let kind = names::kind(name?)?;
+    if !candidate.text.get(..candidate.range.start)?.iter().all(is_spare) {
+        return Some(IN_TEXT_BITS);
+    }
+    let kind = [candidate.head, candidate.key].into_iter().flatten().find_map(names::kind)?;
     may_be(kind, candidate.matched()).then_some(ALONE_BITS)
 }

@@ -12,7 +12,7 @@ use super::{
     values,
 };
 use crate::{
-    catalogue::secrets::general::is_identifier,
+    catalogue::secrets::general::{classes, is_identifier},
     text::{
         labels::{self, Names},
         window::Window,
@@ -150,9 +150,11 @@ fn is_code(value: &[u8]) -> bool {
 
 fn is_technical(value: &[u8]) -> bool {
     let known = |word: &&str| value.eq_ignore_ascii_case(word.as_bytes());
+    let is_cased = value.len() >= LONG && classes(value) > 2;
     TECHNICAL.iter().any(known)
         || value.first().is_some_and(u8::is_ascii_digit)
             && value.iter().filter(|it| it.is_ascii_digit()).count() < 4
+            && !is_cased
         || value
             .windows(2)
             .any(|part| matches!(part, [b'.' | b'/', next] if next.is_ascii_alphabetic()))

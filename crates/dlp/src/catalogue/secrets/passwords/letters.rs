@@ -13,10 +13,15 @@ const SHORTEST_PART: usize = 4;
 /// The shortest word that may be a password where nothing else than one can stand.
 const SHORTEST_WORD: usize = 6;
 
-/// Returns true if a text is a row of small letters as no word has them: `ugjwqfgpjj`.
+/// Returns true if a text is a row of letters as no word and no name has them: `ugjwqfgpjj`, `qXwzKtRvbGhs`.
 pub(super) fn is_random(value: &[u8]) -> bool {
-    let is_row = value.len() >= SHORTEST_ROW && value.iter().all(u8::is_ascii_lowercase);
-    is_row && pairs::is_odd(value)
+    const RISES: usize = 2;
+    let rises = value
+        .array_windows()
+        .filter(|[one, other]| one.is_ascii_lowercase() && other.is_ascii_uppercase());
+    let is_cased = || value.iter().all(u8::is_ascii_alphabetic) && rises.count() >= RISES;
+    let is_row = value.iter().all(u8::is_ascii_lowercase) || is_cased();
+    value.len() >= SHORTEST_ROW && is_row && pairs::is_odd(value)
 }
 
 /// Returns true if a text is three words and more that dashes join, and does not stand in place of a

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::names::SecretKind;
+use super::{names::SecretKind, strength::is_random_key};
 use crate::text::window::Window;
 
 /// Bytes of a line before and behind a name that are looked at.
@@ -44,7 +44,8 @@ fn behind(text: &Window<'_>, name: &Range<usize>) -> Option<Range<usize>> {
     let mut is_told = false;
     for (at, word) in words(line).take(WORDS) {
         let is_named = || is_told || is_beside_account(text, name);
-        if is_loud(word) || is_capitalised(word) && is_named() {
+        let is_given = || is_named() && (is_capitalised(word) || at < 2 && is_random_key(word));
+        if is_loud(word) || is_given() {
             return Some(name.end + at..name.end + at + word.len());
         }
         if word.windows(3).any(|part| part == b"://") {

@@ -42,7 +42,7 @@ static FILLERS: LazyLock<WordList> = LazyLock::new(|| {
     weak short long too must match matches mismatch given good bad data id only write read \
     self pw reset expired login signin grant never always optionalstring nullable length \
     option flag argument parameter switch prompt incorrectly kwargs args params request \
-    response body query payload schema",
+    response body query payload schema locked unlocked",
     )
 });
 
