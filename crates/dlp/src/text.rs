@@ -6,6 +6,7 @@ pub(super) mod groups;
 pub(super) mod hidden;
 pub(super) mod labels;
 pub(super) mod layouts;
+pub(super) mod line_marks;
 pub(super) mod lists;
 pub(super) mod log_lines;
 pub(super) mod marks;

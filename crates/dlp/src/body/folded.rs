@@ -55,13 +55,15 @@ pub(super) struct Folded {
     /// Values and names in it.
     pub(super) entries: usize,
     pub(super) pieces: Vec<Piece>,
+    /// The text, if parts of it are laid flat as they stand there.
+    pub(super) text: Box<str>,
 }
 
 pub(super) enum Piece {
-    Prose(usize, Box<str>),
+    Prose(Range<usize>),
     Json(usize, Document),
     /// Names and values in a part of the text from an offset on.
-    Records(usize, Records, Box<str>),
+    Records(usize, Records),
     Outline(Outline),
 }
 
@@ -69,21 +71,29 @@ impl Piece {
     /// Values and names in it.
     pub(super) fn entries(&self) -> usize {
         match self {
-            Piece::Prose(..) => 0,
+            Piece::Prose(_) => 0,
             Piece::Json(_, document) | Piece::Outline(Outline { document, .. }) => {
                 document.entries()
             }
-            Piece::Records(_, records, _) => records.names.len(),
+            Piece::Records(_, records) => records.names.len(),
         }
     }
 
     /// Bytes that it takes, at most.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            Piece::Prose(_, text) => text.len(),
-            Piece::Records(_, records, _) => records.bytes(),
+            Piece::Prose(range) => range.len(),
+            Piece::Records(_, records) => records.bytes(),
             Piece::Json(_, document) => document.root().raw().len(),
             Piece::Outline(Outline { leaves, .. }) => leaves.iter().map(Range::len).sum(),
+        }
+    }
+
+    /// Returns true for a part of the text itself.
+    pub(super) fn is_written(&self) -> bool {
+        match self {
+            Piece::Prose(_) | Piece::Records(..) => true,
+            Piece::Json(..) | Piece::Outline(_) => false,
         }
     }
 }

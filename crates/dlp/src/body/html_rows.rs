@@ -9,7 +9,7 @@ use crate::{
         text_lines::{line_end, trimmed},
         text_tables::may_head,
     },
-    text::{labels, own_words},
+    text::{labels, line_marks::LineMarks, own_words},
 };
 
 /// A longer tag is none.
@@ -25,25 +25,50 @@ enum Tag {
 }
 
 /// Adds the rows of tables: the cells of a row of `<th>` name those below, and a `<th>` the `<td>` behind it.
-pub(super) fn read(text: &[u8], records: &mut Records) {
+pub(super) fn read(text: &[u8], marks: &LineMarks, records: &mut Records) {
     let mut rows = Rows { text, columns: Columns::default(), label: None };
-    let mut cells: Vec<(bool, Range<usize>)> = Vec::new();
+    let mut row = Row::default();
     let mut open: Option<(bool, usize)> = None;
     let cell = |start: usize, end: usize| without_tags(text, trimmed(text, start..end.max(start)));
-    for (tag, range) in tags(text) {
+    for (tag, range) in tags(text, marks) {
         if let Some((is_head, start)) = open.take() {
-            cells.push((is_head, cell(start, range.start)));
+            row.push(is_head, cell(start, range.start));
         }
         match tag {
             Tag::Head | Tag::Cell => open = Some((tag == Tag::Head, range.end)),
-            Tag::Row => rows.add(&std::mem::take(&mut cells), records),
+            Tag::Row => {
+                rows.add(&row, records);
+                row.clear();
+            }
             Tag::End => {}
         }
     }
     if let Some((is_head, start)) = open {
-        cells.push((is_head, cell(start, line_end(text, start))));
+        row.push(is_head, cell(start, line_end(text, start)));
     }
-    rows.add(&cells, records);
+    rows.add(&row, records);
+}
+
+/// The cells of a row.
+#[derive(Default)]
+struct Row {
+    cells: Vec<Range<usize>>,
+    /// Number of those that are heads.
+    heads: usize,
+    begins_with_head: bool,
+}
+
+impl Row {
+    fn push(&mut self, is_head: bool, cell: Range<usize>) {
+        self.begins_with_head |= is_head && self.cells.is_empty();
+        self.heads += usize::from(is_head);
+        self.cells.push(cell);
+    }
+
+    fn clear(&mut self) {
+        self.cells.clear();
+        (self.heads, self.begins_with_head) = (0, false);
+    }
 }
 
 /// Rows so far.
@@ -56,24 +81,26 @@ struct Rows<'t> {
 
 impl Rows<'_> {
     /// Adds the cells of a row.
-    fn add(&mut self, cells: &[(bool, Range<usize>)], records: &mut Records) {
+    fn add(&mut self, row: &Row, records: &mut Records) {
         let text = self.text;
+        let Row { cells, heads, begins_with_head } = row;
         let first = records.values.len();
-        let ranges: Vec<Range<usize>> = cells.iter().map(|(_, cell)| cell.clone()).collect();
-        let names = cells.iter().filter(|(is_head, _)| *is_head).count();
         // Cells may name columns as well, or be a name and a value.
-        let are_names = names == 0 && self.columns.count() == 0 && may_be_heads(text, &ranges);
+        let are_names = *heads == 0 && self.columns.count() == 0 && may_be_heads(text, cells);
         records.is_read_whole |= are_names;
-        if are_names || names == cells.len() && names > 0 {
-            self.columns = Columns::add(text, &ranges, || None, records);
-        } else if let [(true, name), (false, value)] = cells {
+        if are_names || *heads == cells.len() && *heads > 0 {
+            self.columns = Columns::add(text, cells, || None, records);
+        } else if let [name, value] = cells.as_slice()
+            && *heads == 1
+            && *begins_with_head
+        {
             self.add_pair(name, value, records);
         } else if cells.len() == self.columns.count() {
-            records.is_read_whole |= !self.columns.add_row(text, &ranges, records);
+            records.is_read_whole |= !self.columns.add_row(text, cells, records);
         }
         if records.values.len() > first {
-            for cell in ranges {
-                records.cut_out(cell);
+            for cell in cells {
+                records.cut_out(cell.clone());
             }
         }
     }
@@ -101,9 +128,9 @@ fn may_be_heads(text: &[u8], cells: &[Range<usize>]) -> bool {
 }
 
 /// The tags of rows and cells, in order.
-fn tags(text: &[u8]) -> impl Iterator<Item = (Tag, Range<usize>)> {
+fn tags(text: &[u8], marks: &LineMarks) -> impl Iterator<Item = (Tag, Range<usize>)> {
     let mut done = 0;
-    memchr::memchr_iter(b'<', text).filter_map(move |at| {
+    marks.tags().filter_map(move |at| {
         let rest = text.get(at + 1..)?;
         let (tag, length) = match rest {
             [b'/', b't' | b'T', b'r' | b'R' | b'd' | b'D' | b'h' | b'H', ..] => (Tag::End, 3),
@@ -117,13 +144,20 @@ fn tags(text: &[u8]) -> impl Iterator<Item = (Tag, Range<usize>)> {
         };
         let is_whole = matches!(rest.get(length), Some(b'>' | b'/' | b' ' | b'\t' | b'\n' | b'\r'));
         (is_whole && at >= done).then_some(())?;
-        done = at + 2 + memchr::memchr(b'>', rest.get(..rest.len().min(LONGEST_TAG))?)?;
+        done = if rest.get(length) == Some(&b'>') {
+            at + length + 2
+        } else {
+            at + 2 + memchr::memchr(b'>', rest.get(..rest.len().min(LONGEST_TAG))?)?
+        };
         Some((tag, at..done))
     })
 }
 
 /// The part of a cell without space around it and tags that lay it out; others may hide what they hold.
 fn without_tags(text: &[u8], cell: Range<usize>) -> Range<usize> {
+    if text.get(cell.start) != Some(&b'<') {
+        return cell;
+    }
     let Range { mut start, mut end } = cell;
     let first = start;
     while let Some([b'<', inside @ ..]) = text.get(start..end)

@@ -42,16 +42,15 @@ impl Body {
             return Err(Unscannable::TooLarge { limit: limits.max_bytes });
         }
         let room = limits.max_nodes.saturating_sub(self.nodes.len() + self.inner.entries);
-        let count = |pieces: &[Piece]| pieces.iter().map(Piece::entries).sum::<usize>();
         let mut pieces = pieces(text, limits.max_depth);
-        if count(&pieces) > room
-            || self.text.len() + self.inner.waiting + size(&pieces) > limits.max_bytes
-        {
+        let (mut entries, mut bytes) = size(&pieces);
+        if entries > room || self.text.len() + self.inner.waiting + bytes > limits.max_bytes {
             // JSON beyond the limits is prose; tables are not.
             pieces = Vec::new();
             push_prose(text, 0..text.len(), &mut pieces);
+            (entries, bytes) = size(&pieces);
             let has_records = pieces.iter().any(|piece| matches!(piece, Piece::Records(..)));
-            if has_records && count(&pieces) > room {
+            if has_records && entries > room {
                 return Err(Unscannable::TooManyNodes { limit: limits.max_nodes });
             }
             pieces = if has_records { pieces } else { Vec::new() };
@@ -59,7 +58,7 @@ impl Body {
         if pieces.is_empty() {
             return Ok(text);
         }
-        let (entries, bytes) = (count(&pieces), size(&pieces));
+        let written = if pieces.iter().any(Piece::is_written) { text } else { "" };
         self.inner.entries += entries;
         self.inner.waiting += bytes;
         self.inner.folded.push_back(Folded {
@@ -69,6 +68,7 @@ impl Body {
             bytes,
             entries,
             pieces,
+            text: written.into(),
         });
         Ok("")
     }
@@ -77,20 +77,22 @@ impl Body {
     pub(super) fn unfold(&mut self, limits: &Limits) -> Result<(), Unscannable> {
         self.inner.first = self.segments.len();
         while let Some(folded) = self.inner.folded.pop_front() {
-            let Folded { segment, node, level, bytes, entries, pieces } = folded;
+            let Folded { segment, node, level, bytes, entries, pieces, text } = folded;
             self.inner.waiting -= bytes;
             self.inner.entries -= entries;
             self.inner.level = level;
             let is_list = pieces.len() > 1;
             for (index, piece) in (0..).zip(pieces) {
                 match piece {
-                    Piece::Prose(start, text) => {
-                        let place = InnerPlace::Slice(start);
+                    Piece::Prose(range) => {
+                        let place = InnerPlace::Slice(range.start);
                         let origin = InnerOrigin { source: segment, place };
-                        self.lay_slice(origin, &text, node, SegmentKind::Text, limits)?;
+                        let prose = text.get(range).unwrap_or_default();
+                        self.lay_slice(origin, prose, node, SegmentKind::Text, limits)?;
                     }
-                    Piece::Records(start, records, text) => {
-                        self.lay_records(segment, start, &records, &text, node, limits)?;
+                    Piece::Records(start, records) => {
+                        let part = text.get(start..).unwrap_or_default();
+                        self.lay_records(segment, start, &records, part, node, limits)?;
                     }
                     Piece::Outline(Outline { document, leaves, is_flat }) => {
                         self.walk(document.root(), node, 0, limits)?;
@@ -217,9 +219,9 @@ impl Body {
     }
 }
 
-/// Bytes of pieces, but for what is read again.
-fn size(pieces: &[Piece]) -> usize {
-    pieces.iter().map(Piece::bytes).sum()
+/// Values and names in pieces, and their bytes, but for what is read again.
+fn size(pieces: &[Piece]) -> (usize, usize) {
+    (pieces.iter().map(Piece::entries).sum(), pieces.iter().map(Piece::bytes).sum())
 }
 
 /// A text cut into JSON, records or YAML and the prose around; nothing where it is prose throughout. JSON and
@@ -259,22 +261,32 @@ fn push_prose(text: &str, range: Range<usize>, pieces: &mut Vec<Piece>) {
 /// Adds the names and values of a text that begins at an offset, and the prose between them.
 fn push_records(text: &str, start: usize, records: Records, pieces: &mut Vec<Piece>) {
     push_around(text, start, records.cut(), pieces);
-    pieces.push(Piece::Records(start, records, text.into()));
+    pieces.push(Piece::Records(start, records));
 }
 
 /// Adds the prose between the names and values of a text that begins at an offset.
 fn push_around(text: &str, start: usize, read: &[Range<usize>], pieces: &mut Vec<Piece>) {
-    let says_something = |byte: u8| {
-        byte.is_ascii_alphanumeric()
-            || !byte.is_ascii()
-            || byte.is_ascii_control() && !byte.is_ascii_whitespace()
-    };
     let mut done = 0;
     for range in read.iter().chain([&(text.len()..text.len())]) {
-        let between = text.get(done..range.start).unwrap_or_default();
-        if between.bytes().any(says_something) {
-            pieces.push(Piece::Prose(start + done, between.into()));
+        let between = text.as_bytes().get(done..range.start).unwrap_or_default();
+        if says_something(between) {
+            pieces.push(Piece::Prose(start + done..start + range.start));
         }
         done = done.max(range.end);
     }
+}
+
+/// Returns false for space and signs, and for tags around the cells of a table that say nothing else.
+fn says_something(text: &[u8]) -> bool {
+    let says_nothing = |byte: &u8| matches!(byte, b' '..=b'/' | b':'..=b'@' | b'['..=b'`' | b'{'..=b'~' | b'\t' | b'\n' | 12 | b'\r');
+    let mut rest = text;
+    while let Some(at) = rest.iter().position(|byte| !says_nothing(byte)) {
+        let is_tag = matches!(rest.get(..at), Some([.., b'<'] | [.., b'<', b'/']))
+            && matches!(rest.get(at..at + 3), Some([b't', b'd' | b'h' | b'r', b'>']));
+        if !is_tag {
+            return true;
+        }
+        rest = rest.get(at + 3..).unwrap_or_default();
+    }
+    false
 }

@@ -13,6 +13,25 @@ use crate::{
 /// Lines that an item goes on in, at most.
 const CONTINUED: usize = 4;
 
+/// Digits of a long number, and bytes of a code, at least.
+const DIGITS: usize = 6;
+const CODE: usize = 16;
+
+/// Returns true if a text holds a long number or a code.
+pub(super) fn is_code(text: &[u8]) -> bool {
+    let is_digit = |byte: &&u8| byte.is_ascii_digit();
+    text.iter().filter(is_digit).count() >= DIGITS
+        || text.len() >= CODE && text.split(|byte| *byte == b' ').any(|word| word.len() >= CODE)
+}
+
+/// Returns true if a line ends with a colon, but for space and signs of emphasis.
+#[inline]
+pub(super) fn may_begin(text: &[u8], line: &Range<usize>) -> bool {
+    let written = text.get(line.clone()).unwrap_or_default();
+    let is_around = |byte: &&u8| is_frame(**byte) || byte.is_ascii_whitespace();
+    written.iter().rev().find(|byte| !is_around(byte)) == Some(&b':')
+}
+
 /// Adds the items below a line that ends with a colon.
 pub(super) fn read(text: &[u8], line: &Range<usize>, records: &mut Records) {
     let written = text.get(line.clone()).unwrap_or_default().trim_ascii_end();
@@ -51,8 +70,6 @@ pub(super) fn read(text: &[u8], line: &Range<usize>, records: &mut Records) {
 /// Adds the single word of an item, or the long numbers and codes in it, below the next name: it stands for no other
 /// words.
 fn add_item(text: &[u8], item: &Range<usize>, records: &mut Records) {
-    const DIGITS: usize = 6;
-    const CODE: usize = 16;
     let name = records.names.len();
     let written = text.get(item.clone()).unwrap_or_default();
     if memchr::memchr(b' ', written).is_none() {

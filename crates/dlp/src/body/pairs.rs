@@ -5,36 +5,47 @@
 
 use std::ops::Range;
 
-use crate::body::{
-    columns::Columns,
-    html_rows, lists,
-    records::Records,
-    sql::{self, Inserted},
-    text_lines::{Lines, line_end, next_line, trimmed},
-    text_tables,
+use crate::{
+    body::{
+        columns::Columns,
+        html_rows, lists,
+        records::Records,
+        sql::{self, Inserted},
+        text_lines::{line_end, lines, next_line, trimmed},
+        text_tables::{Tables, delimiters},
+    },
+    text::line_marks::LineMarks,
 };
 
 /// The tables, lists and statements that stand in a text, with prose around them or without.
 pub(crate) fn in_lines(text: &[u8]) -> Option<Records> {
     let mut records = Records::default();
-    html_rows::read(text, &mut records);
-    read_lines(text, &mut records);
+    let marks = LineMarks::of(text);
+    html_rows::read(text, &marks, &mut records);
+    read_lines(text, &marks, &mut records);
     records.in_order(text)
 }
 
-fn read_lines(text: &[u8], records: &mut Records) {
-    let mut lines = Lines::of(text);
-    let mut above = lines.next();
+fn read_lines(text: &[u8], marks: &LineMarks, records: &mut Records) {
+    let mut tables = Tables::of(text, marks);
+    let mut rest = lines(marks, 0);
+    let mut above = rest.next();
     while let Some(line) = above {
-        let below = lines.next();
+        let below = rest.next();
         let read = statement(text, &line.range, records).or_else(|| {
-            text_tables::may_begin(text, &line, below.as_ref()?)
-                .then(|| text_tables::read(text, &line.range, records))?
+            let below = below.as_ref()?;
+            let tried = delimiters(text, marks, &line, below)?;
+            tables.read(&line.range, &below.range, tried, records)
         });
         above = if let Some(start) = read {
-            below.filter(|below| below.range.start >= start).or_else(|| lines.skip_to(start))
+            below.filter(|below| below.range.start >= start).or_else(|| {
+                rest = lines(marks, start);
+                rest.next()
+            })
         } else {
-            lists::read(text, &line.range, records);
+            if lists::may_begin(text, &line.range) {
+                lists::read(text, &line.range, records);
+            }
             below
         };
     }

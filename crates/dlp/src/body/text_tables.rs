@@ -8,22 +8,30 @@ use std::ops::Range;
 use crate::{
     body::{
         columns::{Columns, caption, is_number},
+        lists,
         records::{LONGEST, Records},
-        text_lines::{DELIMITERS, Line, next_line, trimmed},
+        text_lines::{DELIMITERS, Line, Signs, trimmed},
     },
-    text::labels,
+    text::{labels, line_marks::LineMarks},
 };
 
 /// Lines that a cell in quotes goes over, at most.
 const LINES: usize = 256;
 
-/// The columns of a table.
-struct Table<'t> {
+/// Reads tables, in room that is kept for the next one.
+pub(super) struct Tables<'t> {
     text: &'t [u8],
+    marks: &'t LineMarks,
+    heads: Vec<Range<usize>>,
+    /// The cells below the heads, row by row.
+    cells: Vec<Range<usize>>,
+}
+
+/// How the lines of a table are written.
+struct Form {
     delimiter: u8,
     /// The sign that lines begin with in a patch.
     mark: Option<u8>,
-    heads: Vec<Range<usize>>,
     /// True if its lines begin and end with a bar.
     is_framed: bool,
     /// True if a space follows a comma, as in prose.
@@ -31,65 +39,38 @@ struct Table<'t> {
     is_certain: bool,
 }
 
-/// The cells of a row, and the lines that it takes.
-struct Row {
-    cells: Vec<Range<usize>>,
-    lines: Range<usize>,
-}
-
-/// Returns false if a line names no columns of the one below, which the delimiters in them tell of most.
-pub(super) fn may_begin(text: &[u8], line: &Line, below: &Line) -> bool {
-    if line.counts == [0; 4] {
-        return false;
+/// The delimiters at which a line may name the columns of the one below, which the delimiters in them tell of most;
+/// nothing if it names none.
+#[inline]
+pub(super) fn delimiters(
+    text: &[u8],
+    marks: &LineMarks,
+    line: &Line,
+    below: &Line,
+) -> Option<[bool; 4]> {
+    line.has_signs.then_some(())?;
+    let written = |line: &Line| text.get(line.range.clone()).unwrap_or_default();
+    let last = |line: &Line| written(line).trim_ascii_end().last().copied();
+    let (own_last, last_below) = (last(line), last(below));
+    let ends_rule = matches!(last_below, Some(b'-' | b'+' | b'|' | b':' | b'='));
+    let signs = Signs::of(text, marks, line);
+    let ends = own_last.is_some_and(|last| DELIMITERS.contains(&last));
+    (signs.counts != [0; 4]).then_some(())?;
+    (below.has_signs || signs.has_quotes || ends || ends_rule).then_some(())?;
+    let signs_below = Signs::of(text, marks, below);
+    let has_quotes = signs.has_quotes || signs_below.has_quotes;
+    let mut may_begin = has_quotes;
+    let mut tried = [false; 4];
+    let counts = signs.counts.iter().zip(&signs_below.counts);
+    for ((delimiter, (own, other)), is_tried) in DELIMITERS.iter().zip(counts).zip(&mut tried) {
+        let ends = own_last == Some(*delimiter);
+        may_begin |= *own > 0 && (own == other || ends || last_below == Some(*delimiter));
+        // One that ends the line parts nothing.
+        *is_tried = *own > 0 && !(*own == 1 && ends && *delimiter != b'|' && !ends_rule);
     }
-    let near = |line: &Line| text.get(line.range.clone()).unwrap_or_default();
-    let hides = |line: &Line, delimiter: u8| {
-        line.has_quotes || near(line).trim_ascii_end().ends_with(&[delimiter])
-    };
-    let mut counts = DELIMITERS.into_iter().zip(line.counts.iter().zip(&below.counts));
-    counts.any(|(delimiter, (own, other))| {
-        *own > 0
-            && (own == other
-                || hides(line, delimiter)
-                || hides(below, delimiter)
-                || is_rule(without_marks(near(below))))
-    })
-}
-
-/// Adds the table below a line that names its columns. Gives the offset behind it.
-pub(super) fn read(text: &[u8], line: &Range<usize>, records: &mut Records) -> Option<usize> {
-    let near = text.get(line.start..line.end.min(line.start + LONGEST + 2))?;
-    let below = next_line(text, line)?;
-    let mut near = DELIMITERS.into_iter().filter(|it| memchr::memchr(*it, near).is_some());
-    let (mut table, mut row) =
-        near.find_map(|delimiter| Table::beginning(text, line, &below, delimiter))?;
-    let start = row.lines.start;
-    let columns = Columns::add(text, &table.heads, || caption(text, line.start), records);
-    let known = records.values.len();
-    let mut are_named = true;
-    let end = loop {
-        are_named &= columns.add_row(text, &row.cells, records);
-        table.doubt(&row.cells, records);
-        match next_line(text, &row.lines).and_then(|next| table.row(next)) {
-            Some(next) => row = next,
-            None => break row.lines.end + 1,
-        }
-    };
-    if table.is_certain && are_named {
-        records.cut_out(start..end.min(text.len()));
-    } else {
-        records.is_read_again = true;
-    }
-    if !table.is_certain {
-        let names = &records.names;
-        let is_name = |name: &Range<usize>| may_head(table.part(name), table.delimiter);
-        let may_be = |(name, cell): &(usize, Range<usize>)| {
-            is_telling(table.part(cell)) && names.get(*name).is_some_and(is_name)
-        };
-        let cells = records.values.split_off(known);
-        records.values.extend(cells.into_iter().filter(may_be));
-    }
-    Some(end)
+    let is_any =
+        tried.contains(&true) && (may_begin || ends_rule && is_rule(without_marks(written(below))));
+    is_any.then_some(tried)
 }
 
 /// A line without the signs of a mail that is quoted.
@@ -102,14 +83,101 @@ fn without_marks(line: &[u8]) -> &[u8] {
     line.get(depth..).unwrap_or_default()
 }
 
-impl<'t> Table<'t> {
-    /// The table that begins with a line, and its first row.
-    fn beginning(
-        text: &'t [u8],
+impl<'t> Tables<'t> {
+    pub(super) fn of(text: &'t [u8], marks: &'t LineMarks) -> Self {
+        Self { text, marks, heads: Vec::new(), cells: Vec::new() }
+    }
+
+    /// Adds the table below a line that names its columns at one of the delimiters. Gives the offset behind it.
+    pub(super) fn read(
+        &mut self,
+        line: &Range<usize>,
+        below: &Range<usize>,
+        tried: [bool; 4],
+        records: &mut Records,
+    ) -> Option<usize> {
+        let near = self.text.get(line.start..line.end.min(line.start + LONGEST + 2))?;
+        let mut near = DELIMITERS.into_iter().zip(tried).filter(|(delimiter, is_tried)| {
+            *is_tried && memchr::memchr(*delimiter, near).is_some()
+        });
+        let (mut form, mut row) =
+            near.find_map(|(delimiter, _)| self.begin(line, below, delimiter))?;
+        let start = row.start;
+        let mut first = 0;
+        loop {
+            let cells = self.cells.get(first..).unwrap_or_default();
+            form.doubt(self.text, cells, records);
+            first = self.cells.len();
+            match self.marks.next_line(&row).and_then(|next| self.row(&form, next)) {
+                Some(next) => row = next,
+                None => break,
+            }
+        }
+        let end = row.end + 1;
+        if form.is_certain {
+            let are_named = self.add_rows(line, records);
+            if are_named {
+                records.cut_out(start..end.min(self.text.len()));
+            }
+            records.is_read_again |= !are_named;
+        } else {
+            records.is_read_again = true;
+            self.add_telling(&form, line, records);
+        }
+        Some(end)
+    }
+
+    /// Adds all cells below their names. Returns false if nothing names one of them.
+    fn add_rows(&self, line: &Range<usize>, records: &mut Records) -> bool {
+        let title = || caption(self.text, line.start);
+        let columns = Columns::add(self.text, &self.heads, title, records);
+        let mut are_named = true;
+        for row in self.cells.chunks(self.heads.len().max(1)) {
+            are_named &= columns.add_row(self.text, row, records);
+        }
+        are_named
+    }
+
+    /// Adds the numbers and single words, with the names of these and those that are long numbers or codes themselves.
+    fn add_telling(&self, form: &Form, line: &Range<usize>, records: &mut Records) {
+        let part = |range: &Range<usize>| self.text.get(range.clone()).unwrap_or_default();
+        let is_code = |name: &Range<usize>| lists::is_code(part(name));
+        let mut heads = self.heads.iter();
+        if !heads.any(is_code) && !self.cells.iter().any(|cell| is_telling(part(cell))) {
+            return;
+        }
+        let (first, known) = (records.names.len(), records.values.len());
+        self.add_rows(line, records);
+        let names = records.names.split_off(first);
+        let mut places = vec![None; names.len()];
+        for (name, place) in names.iter().zip(&mut places) {
+            if is_code(name) {
+                *place = Some(records.names.len());
+                records.names.push(name.clone());
+            }
+        }
+        for (name, cell) in records.values.split_off(known) {
+            let written = names.get(name - first).filter(|_| is_telling(part(&cell)));
+            let Some(written) = written.filter(|it| may_head(part(it), form.delimiter)) else {
+                continue;
+            };
+            let Some(place) = places.get_mut(name - first) else { continue };
+            let place = *place.get_or_insert_with(|| {
+                records.names.push(written.clone());
+                records.names.len() - 1
+            });
+            records.values.push((place, cell));
+        }
+    }
+
+    /// The form of the table that begins with a line, and the lines of its first row.
+    fn begin(
+        &mut self,
         line: &Range<usize>,
         below: &Range<usize>,
         delimiter: u8,
-    ) -> Option<(Self, Row)> {
+    ) -> Option<(Form, Range<usize>)> {
+        let text = self.text;
         let mark = match text.get(line.start..line.start + 2)? {
             [sign @ (b'+' | b'-'), next] if *next == b'|' || next.is_ascii_alphabetic() => {
                 Some(*sign)
@@ -117,109 +185,107 @@ impl<'t> Table<'t> {
             [b' ', _] if matches!(text.get(below.start), Some(b'+' | b'-')) => Some(b' '),
             _ => None,
         };
-        let mut table = Self {
-            text,
-            delimiter,
-            mark,
-            heads: Vec::new(),
-            is_framed: false,
-            is_spaced: false,
-            is_certain: true,
-        };
-        let written = table.bare(line);
-        table.is_spaced = memchr::memmem::find(written, b", ").is_some();
-        table.is_framed = delimiter == b'|' && written.first() == Some(&b'|');
-        let is_framed = table.is_framed || is_rule(table.bare(below));
-        table.heads = table.cells(line, true);
+        let mut form =
+            Form { delimiter, mark, is_framed: false, is_spaced: false, is_certain: true };
+        let written = form.bare(text, line);
+        form.is_framed = delimiter == b'|' && written.first() == Some(&b'|');
+        self.heads.clear();
+        form.cells(text, self.marks, written, true, &mut self.heads);
         // A sign of comments before the heads is no part of the first.
-        if let Some(first) = table.heads.first_mut()
+        if let Some(first) = self.heads.first_mut()
             && text.get(first.start) == Some(&b'#')
         {
             *first = trimmed(text, first.start + 1..first.end);
         }
-        while table.heads.last().is_some_and(Range::is_empty) {
-            table.heads.pop();
+        while self.heads.last().is_some_and(Range::is_empty) {
+            self.heads.pop();
         }
-        (table.heads.len() > usize::from(!is_framed)).then_some(())?;
-        let row = table.row(below.clone())?;
-        table.tell_heads(is_framed)?;
-        Some((table, row))
+        let is_framed = || form.is_framed || is_rule(form.bare(text, below));
+        (self.heads.len() > 1 || !self.heads.is_empty() && is_framed()).then_some(())?;
+        form.is_certain = self.are_heads(delimiter, is_framed)?;
+        form.is_spaced = delimiter == b',' && self.is_spaced(written);
+        self.cells.clear();
+        self.row(&form, below.clone()).map(|row| (form, row))
     }
 
-    /// Tells whether the heads of the columns are names; `None` if none of them is.
-    fn tell_heads(&mut self, is_framed: bool) -> Option<()> {
-        let heads: Vec<&[u8]> = self.heads.iter().map(|head| self.part(head)).collect();
-        let names = heads.iter().filter(|head| may_head(head, self.delimiter)).count();
-        let numbers = heads.iter().filter(|head| is_number(head)).count();
-        let empty = heads.iter().filter(|head| head.is_empty()).count();
-        self.is_certain =
-            names + numbers + empty == heads.len() && names > numbers && (is_framed || names > 1);
-        (names > 0).then_some(())
+    /// Returns true if a space follows one of the commas of a line.
+    fn is_spaced(&self, line: &[u8]) -> bool {
+        let start = line.as_ptr().addr() - self.text.as_ptr().addr();
+        let mut signs = self.marks.signs(start..start + line.len());
+        signs.any(|at| self.text.get(at..at + 2) == Some(b", "))
     }
 
-    /// The row that begins with a line. A rule between rows is passed over.
-    fn row(&self, line: Range<usize>) -> Option<Row> {
-        let mut lines = line;
-        if is_rule(self.bare(&lines)) {
-            lines = next_line(self.text, &lines)?;
-        }
-        let fits = |cells: &Vec<Range<usize>>| {
-            let more = cells.get(self.heads.len()..);
-            more.is_some_and(|more| more.iter().all(Range::is_empty))
+    /// Tells whether the heads of the columns are names for certain; `None` if none of them is one.
+    fn are_heads(&self, delimiter: u8, is_framed: impl Fn() -> bool) -> Option<bool> {
+        let count = |is_kind: &dyn Fn(&[u8]) -> bool| {
+            let heads = self.heads.iter().filter_map(|head| self.text.get(head.clone()));
+            heads.filter(|head| is_kind(head)).count()
         };
-        let read =
-            |lines: &Range<usize>, is_quoted| Some(self.cells(lines, is_quoted)).filter(fits);
-        let quotes = |part: &Range<usize>| memchr::memchr_iter(b'"', self.part(part)).count();
-        let mut count = quotes(&lines);
-        let end = lines.end;
-        let one = read(&lines, true).or_else(|| (count > 0).then(|| read(&lines, false))?);
-        if let Some(cells) = one {
-            return Some(Row { cells, lines });
+        let names = count(&|head| may_head(head, delimiter));
+        (names > 0).then_some(())?;
+        let others = self.heads.len() - names;
+        let numbers = if others > 0 { count(&is_number) } else { 0 };
+        let empty = if others > 0 { count(&<[u8]>::is_empty) } else { 0 };
+        Some(numbers + empty == others && names > numbers && (names > 1 || is_framed()))
+    }
+
+    /// Adds the cells of the row that begins with a line, and gives its lines. A rule between rows is passed over.
+    fn row(&mut self, form: &Form, line: Range<usize>) -> Option<Range<usize>> {
+        let mut lines = line;
+        let mut written = form.bare(self.text, &lines);
+        if is_rule(written) {
+            lines = self.marks.next_line(&lines)?;
+            written = form.bare(self.text, &lines);
         }
+        if self.take(form, written, true) {
+            return Some(lines);
+        }
+        let quotes = |part: &Range<usize>| {
+            let signs = self.marks.signs(part.clone());
+            signs.filter(|at| self.text.get(*at) == Some(&b'"')).count()
+        };
+        let mut count = quotes(&lines);
+        if count > 0 && self.take(form, written, false) {
+            return Some(lines);
+        }
+        let end = lines.end;
         // A cell in quotes may hold line feeds.
         for _ in 0..LINES {
             if count % 2 == 0 {
                 break;
             }
-            let next = next_line(self.text, &lines)?;
+            let next = self.marks.next_line(&lines)?;
             count = quotes(&next) + 1;
             lines.end = next.end;
         }
-        (lines.end > end).then(|| read(&lines, true))?.map(|cells| Row { cells, lines })
+        (lines.end > end && self.take(form, form.bare(self.text, &lines), true)).then_some(lines)
     }
 
+    /// Adds the cells of a row, if there are as many as heads.
+    fn take(&mut self, form: &Form, written: &[u8], is_quoted: bool) -> bool {
+        let known = self.cells.len();
+        form.cells(self.text, self.marks, written, is_quoted, &mut self.cells);
+        let end = known + self.heads.len();
+        let fits = self.cells.get(end..).is_some_and(|more| more.iter().all(Range::is_empty));
+        self.cells.truncate(if fits { end } else { known });
+        fits
+    }
+}
+
+impl Form {
     /// Tells whether the cells of a row may be prose, or one of them goes over rows.
-    fn doubt(&mut self, cells: &[Range<usize>], records: &mut Records) {
-        let is_lone = || {
-            cells.first().is_some_and(Range::is_empty)
-                && cells.iter().filter(|cell| !cell.is_empty()).count() == 1
-        };
-        let goes_on = |cell: &Range<usize>| {
-            let cell = self.part(cell);
-            self.delimiter == b'|' && cell.ends_with(b"+")
-        };
-        records.is_read_whole |= is_lone() || cells.iter().any(goes_on);
-        self.is_certain &= self.delimiter != b',' || !self.is_spaced || self.are_short(cells);
-    }
-
-    /// Returns true if all cells are numbers or two words at most, which clauses are not.
-    fn are_short(&self, cells: &[Range<usize>]) -> bool {
-        let is_word = |word: &&[u8]| word.iter().any(u8::is_ascii_alphabetic);
-        let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
-        cells.iter().all(|cell| {
-            let parts = || self.part(cell).split(|byte| *byte == b' ');
-            let words = parts().filter(is_word).count();
-            words == 0 || words <= 2 && !parts().any(is_number)
-        })
-    }
-
-    fn part(&self, range: &Range<usize>) -> &'t [u8] {
-        self.text.get(range.clone()).unwrap_or_default()
+    fn doubt(&mut self, text: &[u8], cells: &[Range<usize>], records: &mut Records) {
+        let is_lone = || cells.iter().filter(|cell| !cell.is_empty()).count() == 1;
+        let goes_on =
+            |cell: &Range<usize>| text.get(cell.clone()).is_some_and(|cell| cell.ends_with(b"+"));
+        records.is_read_whole |= cells.first().is_some_and(Range::is_empty) && is_lone()
+            || self.delimiter == b'|' && cells.iter().any(goes_on);
+        self.is_certain = self.is_certain && (!self.is_spaced || are_short(text, cells));
     }
 
     /// A line without what a mail or a patch has before it, and without space around it.
-    fn bare(&self, line: &Range<usize>) -> &'t [u8] {
-        let written = match (self.mark, self.part(line)) {
+    fn bare<'t>(&self, text: &'t [u8], line: &Range<usize>) -> &'t [u8] {
+        let written = match (self.mark, text.get(line.clone()).unwrap_or_default()) {
             (Some(_), [b'+' | b'-' | b' ', rest @ ..]) => rest,
             (_, written) => written,
         };
@@ -231,46 +297,69 @@ impl<'t> Table<'t> {
         written.trim_ascii()
     }
 
-    /// The cells of a line. Delimiters in quotes part nothing.
-    fn cells(&self, line: &Range<usize>, is_quoted: bool) -> Vec<Range<usize>> {
-        let bare = self.bare(line);
-        let start = bare.as_ptr().addr() - self.text.as_ptr().addr();
+    /// Adds the cells of a line that is bare. Delimiters in quotes part nothing.
+    fn cells(
+        &self,
+        text: &[u8],
+        marks: &LineMarks,
+        bare: &[u8],
+        is_quoted: bool,
+        cells: &mut Vec<Range<usize>>,
+    ) {
+        let start = bare.as_ptr().addr() - text.as_ptr().addr();
         let is_framed = self.is_framed && bare.first() == Some(&b'|');
         let mut from = start + usize::from(is_framed);
         let is_closed = is_framed && bare.len() > 1 && bare.last() == Some(&b'|');
         let end = start + bare.len() - usize::from(is_closed);
-        let inside = self.text.get(from..end).unwrap_or_default();
-        let offset = from;
-        let quote = if is_quoted { b'"' } else { self.delimiter };
         let mut is_inside = false;
-        let ends = memchr::memchr2_iter(quote, self.delimiter, inside).filter(|at| {
-            let is_quote = is_quoted && inside.get(*at) == Some(&b'"');
-            is_inside ^= is_quote;
-            !is_quote && !is_inside
-        });
-        ends.map(|at| offset + at)
-            .chain([end.max(offset)])
-            .map(|end| trimmed(self.text, std::mem::replace(&mut from, end + 1)..end))
-            .collect()
+        for at in marks.signs(from..end) {
+            match text.get(at) {
+                Some(b'"') => is_inside ^= is_quoted,
+                Some(sign) if *sign == self.delimiter && !is_inside => {
+                    cells.push(trimmed(text, from..at));
+                    from = at + 1;
+                }
+                Some(_) | None => {}
+            }
+        }
+        cells.push(trimmed(text, from..end.max(from)));
     }
+}
+
+/// Returns true if all cells are numbers or two words at most, which clauses are not.
+fn are_short(text: &[u8], cells: &[Range<usize>]) -> bool {
+    let is_word = |word: &&[u8]| word.iter().any(u8::is_ascii_alphabetic);
+    let is_number = |word: &[u8]| word.iter().all(u8::is_ascii_digit);
+    cells.iter().all(|cell| {
+        let parts = || text.get(cell.clone()).unwrap_or_default().split(|byte| *byte == b' ');
+        let words = parts().filter(is_word).take(3).count();
+        words == 0 || words <= 2 && !parts().any(is_number)
+    })
 }
 
 /// Returns true if a cell may name a column: some words, the first of which begins with a letter, without a long number.
 pub(super) fn may_head(cell: &[u8], delimiter: u8) -> bool {
-    const WORDS: usize = 8;
+    const SPACES: usize = 7;
     const DIGITS: usize = 4;
     let is_initial =
         |first: &u8| !first.is_ascii() || first.is_ascii_alphabetic() || *first == b'_';
-    let is_part = |byte: &u8| labels::is_part(*byte) || b"'&%$[]+".contains(byte);
-    let is_prose = |byte: &u8| matches!(byte, b'?' | b':');
-    let count = |sign: u8| memchr::memchr_iter(sign, cell).count();
-    cell.len() <= LONGEST
-        && cell.first().is_some_and(is_initial)
-        && cell.iter().all(is_part)
-        && cell.iter().filter(|byte| byte.is_ascii_digit()).count() <= DIGITS
-        && cell.split(|byte| *byte == b' ').count() <= WORDS
-        && count(b'(') == count(b')')
-        && (matches!(delimiter, b'|' | b'\t') || !cell.iter().any(is_prose))
+    if cell.len() > LONGEST || !cell.first().is_some_and(is_initial) {
+        return false;
+    }
+    let (mut spaces, mut digits, mut open, mut closed) = (0, 0, 0, 0);
+    for byte in cell {
+        match byte {
+            b' ' => spaces += 1,
+            b'0'..=b'9' => digits += 1,
+            b'(' => open += 1,
+            b')' => closed += 1,
+            b'?' | b':' if !matches!(delimiter, b'|' | b'\t') => return false,
+            b'a'..=b'z' | b'A'..=b'Z' | b'\'' | b'&' | b'%' | b'$' | b'[' | b']' | b'+' => {}
+            other if labels::is_part(*other) => {}
+            _ => return false,
+        }
+    }
+    spaces <= SPACES && digits <= DIGITS && open == closed
 }
 
 /// Returns true for a number or a single word, which a name may stand for where it is not certain.

@@ -108,7 +108,12 @@ pub(crate) fn may_label(text: &[u8]) -> bool {
 
 /// Returns true if a byte may be part of a label.
 pub(crate) fn is_part(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || !byte.is_ascii() || b" _-.:/#()?*".contains(&byte)
+    byte.is_ascii_alphanumeric()
+        || !byte.is_ascii()
+        || matches!(
+            byte,
+            b' ' | b'_' | b'-' | b'.' | b':' | b'/' | b'#' | b'(' | b')' | b'?' | b'*'
+        )
 }
 
 /// Returns true if a text is a plain word, as names and other items of a list are.

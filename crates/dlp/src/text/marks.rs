@@ -71,7 +71,7 @@ struct Carried {
 
 /// A set of ASCII characters: for each lower half of a byte, the upper halves with which it is one.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Set([u8; 16]);
+pub(crate) struct Set(pub(super) [u8; 16]);
 
 impl Set {
     pub(crate) const NONE: Set = Set([0; 16]);
@@ -86,7 +86,7 @@ impl Set {
         set
     }
 
-    const fn of_ranges(ranges: &[(u8, u8)]) -> Set {
+    pub(super) const fn of_ranges(ranges: &[(u8, u8)]) -> Set {
         let mut set = Set::NONE;
         let mut index = 0;
         while index < ranges.len() {
@@ -110,7 +110,7 @@ const DIGITS: Set = Set::of_ranges(&[(b'0', b'9')]);
 const OTHER_BASE64: Set = Set::of_ranges(&[(b'+', b'+'), (b'-', b'-'), (b'/', b'/'), (b'_', b'_')]);
 const CONTROLS: Set = Set::of_ranges(&[(0, 8), (11, 12), (14, 31), (127, 127)]);
 /// A bit for each upper half of a character of ASCII.
-const UPPERS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
+pub(super) const UPPERS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 0, 0, 0, 0, 0, 0, 0, 0];
 
 impl Marks {
     /// Looks at a text from an offset on. Literals are looked for also where `rare` characters stand.
@@ -445,14 +445,14 @@ impl<S: Simd> MarkTables<S> {
 
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's vectors")]
-fn spread<S: Simd>(simd: S, table: &[u8; 16]) -> u8x64<S> {
+pub(super) fn spread<S: Simd>(simd: S, table: &[u8; 16]) -> u8x64<S> {
     u8x64::block_splat(u8x16::from_slice(simd, table))
 }
 
 /// Returns a mask of the bytes that are in a set, given their halves.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "or it is not compiled for the processor's vectors")]
-fn among<S: Simd>(set: u8x64<S>, lower: u8x64<S>, upper: u8x64<S>) -> u64 {
+pub(super) fn among<S: Simd>(set: u8x64<S>, lower: u8x64<S>, upper: u8x64<S>) -> u64 {
     !(set.swizzle_dyn_within_blocks(lower) & upper).simd_eq(0).to_bitmask()
 }
 

@@ -360,8 +360,7 @@ impl Views {
         let source = small(body.segments.len().saturating_sub(1));
         let Some(home) = body.segment(source).copied() else { return Ok(()) };
         let text = body.slice(home.range());
-        let Some(records) = memchr::memchr(b'\n', text).and_then(|_| pairs::in_lines(text))
-        else {
+        let Some(records) = memchr::memchr(b'\n', text).and_then(|_| pairs::in_lines(text)) else {
             return Ok(());
         };
         let text = text.to_owned();
