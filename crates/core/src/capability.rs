@@ -10,7 +10,7 @@ mod schema;
 pub use self::{
     definition::Difference,
     id::{CapabilityId, CapabilityKind, CapabilityName, NameError, ProviderSlug, RESERVED_SLUGS},
-    reading::unlisted,
+    reading::{is_among, unlisted},
     schema::{
         FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError,
         Violation,

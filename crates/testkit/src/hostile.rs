@@ -162,8 +162,8 @@ struct Shared {
     count: watch::Sender<usize>,
     released: watch::Sender<bool>,
     closed: watch::Sender<usize>,
-    /// Method that is answered with an error from now on.
-    broken: Mutex<&'static str>,
+    /// Method that is answered with an error of this code.
+    broken: Mutex<(&'static str, i64)>,
 }
 
 impl Hostile {
@@ -222,9 +222,9 @@ impl Hostile {
         self.shared.released.send_replace(true);
     }
 
-    /// Answers this method with an error from now on.
-    pub fn break_method(&self, method: &'static str) {
-        *self.shared.broken.lock().expect("a method") = method;
+    /// Answers this method with an error of this code from now on.
+    pub fn break_method(&self, method: &'static str, code: i64) {
+        *self.shared.broken.lock().expect("a method") = (method, code);
     }
 
     /// Closes its port.
@@ -256,10 +256,9 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         let call = HostileCall { tool: method.to_owned(), headers, body, message };
         return play(&mut stream, &script, &call, shared).await;
     }
+    let (broken, code) = *shared.broken.lock().expect("a method");
     match method {
-        broken if *shared.broken.lock().expect("a method") == broken => {
-            send(&mut stream, 200, &failure(&id, -32603)).await
-        }
+        _ if broken == method => send(&mut stream, 200, &failure(&id, code)).await,
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],

@@ -30,6 +30,8 @@ pub struct DefinitionList {
     /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
     /// to a page of its own.
     pub truncated: bool,
+    /// Kinds that the server says it does not have.
+    pub not_offered: Vec<CapabilityKind>,
     /// For how long the server says this stays true.
     pub fresh_for: Option<Duration>,
     /// Number of the process or session that listed them: calls go to this one ([`crate::Trace::peer`]).
@@ -115,12 +117,18 @@ impl DefinitionList {
         self.definitions.extend(other.definitions);
         self.skipped.extend(other.skipped);
         self.truncated |= other.truncated;
+        self.not_offered.extend(other.not_offered);
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
     }
 
     /// The kinds that could not be listed.
     pub fn unlisted(&self) -> impl Iterator<Item = CapabilityKind> {
         self.skipped.iter().filter(|it| it.why == SkipReason::Unlisted).map(|it| it.kind)
+    }
+
+    /// The kinds of which this list says nothing.
+    pub fn untold(&self) -> impl Iterator<Item = CapabilityKind> {
+        self.unlisted().chain(self.not_offered.iter().copied())
     }
 
     /// Adds that a kind cannot be listed.
@@ -203,6 +211,9 @@ impl Collector {
     }
 
     pub(crate) fn finish(mut self) -> (DefinitionList, ParamHeaders) {
+        if !self.is_offered {
+            self.list.not_offered.push(self.kind);
+        }
         if self.kind == CapabilityKind::Resource && self.is_offered {
             self.list.definitions.push(Definition::unlisted());
         }

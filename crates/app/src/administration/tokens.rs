@@ -240,9 +240,15 @@ impl Administration {
     /// others that fell with it.
     pub async fn revoke_token(&self, ctx: Ctx, id: &str) -> Result<(TokenId, u64), Refusal> {
         self.writable()?;
-        let token: TokenId = id.parse().map_err(|_| Refusal::not_found("token", id))?;
+        let token: TokenId =
+            id.parse().map_err(|_| Refusal::not_found("token", without_secret(id)))?;
         self.access.revoke_token(ctx, Some(token)).await
     }
+}
+
+/// The text, or the mark of its kind if it is a token: a secret is not printed back.
+fn without_secret(text: &str) -> &str {
+    Token::parse(text).map_or(text, |token| token.kind().prefix())
 }
 
 fn is_label(text: &str) -> bool {

@@ -122,7 +122,7 @@ impl Calls {
         let parsed = self.parse(ctx, invocation, event);
         let parsed = self.admit_call(ctx, parsed).await?;
         let ParsedCall { mut visible, view, claim, input, bytes, conversation } = parsed;
-        if let Some(refreshed) = self.refresh_tool(ctx, &visible, admission).await? {
+        if let Some(refreshed) = self.refresh_tool(ctx, &visible, input.root(), admission).await? {
             event.set_target(refreshed.target());
             visible = refreshed;
         }

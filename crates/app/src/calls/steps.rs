@@ -5,7 +5,7 @@ use portcullis_core::{
     audit::Target,
     call::{Cleared, Denial, Use},
     capability::{CapabilityId, CapabilityKind},
-    json::{Document, JsonValue},
+    json::{Document, JsonValue, Node},
     policy::PolicySet,
     principal::Scope,
     refusal::Refusal,
@@ -23,6 +23,7 @@ use crate::{
     },
     catalogue::{Visible, unknown},
     policies::{limits::uncounted, notices::Verdict},
+    providers::tools::named,
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
@@ -62,14 +63,7 @@ impl Calls {
         let (input, bytes) = invocation.body?;
         event.commit_input(self, input.root());
         let asked = invocation.tool?;
-        let visible = self.catalogue.visible(&ctx.session.connections, &asked)?;
-        // Neither an answer nor its time nor limits nor its event tell a prompt that is denied in any case from one
-        // that there is not.
-        if asked.kind() != CapabilityKind::Tool
-            && (self.tools.is_hidden(ctx, &visible.tool) || self.tools.waits(ctx, &asked))
-        {
-            return Err(unknown(&asked));
-        }
+        let visible = self.find(ctx, &asked)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
         if asked.kind() == CapabilityKind::Resource {
@@ -86,6 +80,16 @@ impl Calls {
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
         Ok(ParsedCall { visible, view, claim, input, bytes, conversation })
+    }
+
+    /// What is used where this is asked for. Neither an answer nor its time nor limits nor its event tell a prompt or a
+    /// resource that is denied in any case from one that there is not.
+    fn find(&self, ctx: &Ctx, asked: &CapabilityId) -> Result<Visible, Refusal> {
+        let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
+        let is_hidden = asked.kind() != CapabilityKind::Tool
+            && (self.tools.is_hidden(ctx, &visible.tool)
+                || self.tools.waits(ctx, asked, &visible.tool));
+        if is_hidden { Err(unknown(asked)) } else { Ok(visible) }
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
@@ -139,10 +143,21 @@ impl Calls {
         &self,
         ctx: &Ctx,
         visible: &Visible,
+        input: Node<'_>,
         admission: &mut Admission,
     ) -> Result<Option<Visible>, Refusal> {
         self.enter_stage(ctx, Stage::Validate);
-        self.providers.refresh_tool_list(visible, admission).await
+        let listed = self.providers.refresh_tool_list(visible, admission).await?;
+        let kind = visible.tool.id.kind().governed();
+        let uri = input.get("uri").and_then(JsonValue::text);
+        match (listed, uri) {
+            // The new list may name the URI itself, or hold it back.
+            (Some(listed), Some(uri)) if kind == CapabilityKind::Resource => {
+                let asked = named(kind, &format!("{}:{uri}", listed.connection.slug()))?;
+                self.find(ctx, &asked).map(Some)
+            }
+            (listed, _) => Ok(listed),
+        }
     }
 
     /// Scans the call, decides by policy, and fulfils the obligations of the decision.

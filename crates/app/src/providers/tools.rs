@@ -215,10 +215,14 @@ impl Tools {
             let visible = self.catalogue.visible(connections, &id).ok()?;
             let is_named = !visible.tool.id.is_unlisted()
                 && !self.is_hidden(ctx, &visible.tool)
-                && !self.waits(ctx, &id);
-            is_named.then_some(id)
+                && !self.waits(ctx, &id, &visible.tool);
+            is_named.then_some((visible.tool.id == id, id))
         });
-        let mut found: Vec<CapabilityId> = here.collect();
+        let mut found: Vec<(bool, CapabilityId)> = here.collect();
+        // A list says more than a template, which may take everything.
+        let is_listed = found.iter().any(|(is_listed, _)| *is_listed);
+        found.retain(|it| it.0 == is_listed);
+        let mut found: Vec<CapabilityId> = found.into_iter().map(|it| it.1).collect();
         match (found.pop(), found.as_slice()) {
             (Some(one), []) => Ok(one),
             (None, _) => Err(not_found(kind, uri)),
@@ -248,9 +252,9 @@ impl Tools {
         access == Access::Deny || self.pins.hold(org, tool)
     }
 
-    /// True if a definition of this very capability waits to be accepted, whatever else it could be used by.
-    pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId) -> bool {
-        self.pins.wait(ctx.caller().org_id, id)
+    /// True if a definition of this very capability waits to be accepted, although it is `used` by another one.
+    pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
+        used.id != *id && self.pins.wait(ctx.caller().org_id, id, used.id.is_unlisted())
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

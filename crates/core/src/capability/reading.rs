@@ -39,3 +39,53 @@ pub fn unlisted(
     }
     all
 }
+
+/// True if one of these capabilities is this resource in another spelling, or a template that makes its URI; also if that
+/// cannot be told within 200,000 steps.
+#[must_use]
+pub fn is_among<'a>(id: &CapabilityId, held: impl IntoIterator<Item = &'a CapabilityId>) -> bool {
+    let Ok(uri) = ResourceUri::parse(id.name()) else { return false };
+    let mut steps = MOST_STEPS;
+    let mut makes = |template: &Template| match steps.checked_sub(template.cost(&uri)) {
+        None => true,
+        Some(left) => {
+            steps = left;
+            template.values(&uri).is_some()
+        }
+    };
+    let place = uri.place();
+    held.into_iter().any(|it| match it.kind() {
+        CapabilityKind::Tool | CapabilityKind::Prompt => false,
+        CapabilityKind::Resource => {
+            ResourceUri::parse(it.name()).is_ok_and(|other| other.place() == place)
+        }
+        CapabilityKind::Template => Template::parse(it.name()).is_ok_and(|it| makes(&it)),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_held_is_known_in_other_spellings_and_by_templates() {
+        let ids = |all: &[&str]| -> Vec<CapabilityId> {
+            all.iter().map(|it| format!("resource:crm:{it}").parse().unwrap()).collect()
+        };
+        let held = ids(&["notes://h/quar", "notes://h/a:b", "notes://t/{name}"]);
+        for (uri, expected) in [
+            ("notes://h/quar", true),
+            ("notes://h/quar#", true),
+            ("notes://h/quar?x", true),
+            ("notes://h/quar/", true),
+            ("notes://h:80/quar", true),
+            ("notes://h/a%3Ab", true),
+            ("notes://t/x", true),
+            ("notes://h/other", false),
+            ("notes://h/quar/b", false),
+            ("notes://t/x/y", false),
+        ] {
+            assert_eq!(is_among(&ids(&[uri])[0], &held), expected, "{uri}");
+        }
+    }
+}

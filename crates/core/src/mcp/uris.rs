@@ -7,6 +7,8 @@ use std::{
 
 use percent_encoding::percent_decode_str;
 
+use crate::hidden::is_hidden;
+
 mod renamed;
 mod template;
 
@@ -120,9 +122,9 @@ impl ResourceUri {
 
     /// True if no reader finds other segments or another host in it. Policies about hosts and paths mean such URIs.
     ///
-    /// The path has no empty segment, no parameters, no segment of dots and blanks alone, and no slash, backslash,
-    /// percent sign or control character that is encoded. The host is a name of plain letters, or an address in its one
-    /// canonical form, and the port is one.
+    /// There is no fragment and no empty query. The path has no empty segment, no parameters, no segment that ends in a dot
+    /// or a blank, and no letter that is a delimiter for some readers or is not seen. The host is a name of plain
+    /// letters, or an address in its one canonical form, and so is the port.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         let (_, authority, path) = parts(&self.0);
@@ -130,7 +132,9 @@ impl ResourceUri {
         let port = authority.strip_prefix(host).unwrap_or_default().strip_prefix(':');
         is_plain_path(path)
             && (host.is_empty() || is_plain_host(host))
-            && port.is_none_or(|port| port.parse::<u16>().is_ok())
+            && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|it| it.to_string() == port))
+            && !self.0.contains('#')
+            && !self.0.ends_with('?')
     }
 
     /// The beginning of the URI that tells no more than these parts of it: all of it, its path with its host, its host,
@@ -140,11 +144,21 @@ impl ResourceUri {
         let (scheme, authority, _) = parts(&self.0);
         let end = self.0.find(['?', '#']).unwrap_or(self.0.len());
         let told = match (path, host && !authority.is_empty()) {
+            (true, _) if end == scheme.len() + 1 => format!("{scheme}://"),
             (true, _) => self.0.get(..end).unwrap_or_default().to_owned(),
             (false, true) => format!("{scheme}://{authority}"),
             (false, false) => format!("{scheme}://-"),
         };
         Self::parse(&told).map_or_else(|_| self.0.clone(), |it| it.0)
+    }
+
+    /// What it names for readers who pass over port, query, fragment and a last slash, and decode the path: scheme, host
+    /// and path.
+    #[must_use]
+    pub fn place(&self) -> (String, String, String) {
+        let path = percent_decode_str(self.path()).decode_utf8_lossy();
+        let lower = str::to_ascii_lowercase;
+        (lower(self.scheme()), lower(self.host()), path.trim_end_matches('/').to_owned())
     }
 
     /// True if RFC 3986 §6.2.2 would leave the URI as it is: scheme and host in lower case, and no
@@ -182,12 +196,17 @@ fn is_plain_path(path: &str) -> bool {
     let decoded = percent_decode_str(path).decode_utf8_lossy();
     let is_slash = |letter| matches!(letter, '/' | '\\');
     let slashes = path.matches(is_slash).count();
-    let is_dots =
-        |segment: &str| segment.contains('.') && segment.trim_matches(['.', ' ']).is_empty();
+    let ends_oddly = |segment: &str| segment.ends_with(['.', ' ']);
+    let is_odd = |letter: char| {
+        // Forms of full stop, slash and backslash that some readers make those.
+        let is_form = "\u{2024}\u{2044}\u{2215}\u{29f8}\u{fe52}\u{fe68}\u{ff0e}\u{ff0f}\u{ff3c}"
+            .contains(letter);
+        matches!(letter, '%' | ';') || letter.is_control() || is_hidden(letter) || is_form
+    };
     !path.contains("//")
         && decoded.matches(is_slash).count() == slashes
-        && !decoded.contains(|letter: char| matches!(letter, '%' | ';') || letter.is_control())
-        && !decoded.split('/').any(is_dots)
+        && !decoded.contains(is_odd)
+        && !decoded.split('/').any(ends_oddly)
 }
 
 fn is_plain_host(host: &str) -> bool {
@@ -321,7 +340,16 @@ mod tests {
             ("http://h/..%09/a", false),
             ("http://h/a%0Ab", false),
             ("http://h/.a/b..c/a%20b", true),
-            ("http://h/%20/a", true),
+            ("http://h/%20/a", false),
+            ("http://h/board./a", false),
+            ("http://h/board%20", false),
+            ("http://h/a%EF%BC%8Fb", false),
+            ("http://h/%EF%BC%8E%EF%BC%8E/b", false),
+            ("http://h/bo%E2%80%8Bard/b", false),
+            ("http://h:080/a", false),
+            ("http://h/a#", false),
+            ("http://h/a?", false),
+            ("http://h/caf%C3%A9?a=b", true),
         ] {
             assert_eq!(ResourceUri::parse(text).unwrap().is_plain(), is_plain, "{text}");
         }
@@ -335,7 +363,8 @@ mod tests {
             ("https://h:1/a/b?key=x#y", false, false, "https://-"),
             ("x:a/b?c", true, true, "x:a/b"),
             ("x:a/b?c", false, true, "x://-"),
-            ("x:?c", true, true, "x:?c"),
+            ("x:?c", true, true, "x://"),
+            ("x:?c", false, false, "x://-"),
         ] {
             assert_eq!(ResourceUri::parse(text).unwrap().up_to(path, host), expected, "{text}");
         }

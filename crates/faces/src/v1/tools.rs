@@ -16,7 +16,7 @@ const LONGEST: usize = 100;
 
 /// Lists the tools that the providers of the org ever listed, by id, with the versions that were accepted and that wait.
 #[utoipa::path(
-    get, path = "/v1/tools", tag = "admin", operation_id = "list_tools",
+    get, path = "/v1/tools", tag = "admin", operation_id = "list_pinned_tools",
     params(
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),

@@ -7,7 +7,7 @@ use super::{
     api::{Api, Orgs, operate_on, text},
     client_config::origin,
     installation::Installation,
-    output::Failure,
+    output::{Failure, visible},
 };
 
 /// Print an address that logs a person in with one browser, once, within five minutes
@@ -47,6 +47,7 @@ impl LoginLink {
         let record = json!({
             "url": address, "principal_id": id, "org_id": text(&made, "org_id"), "expires_at": until,
         });
+        let name = visible(name);
         let told =
             format!("{address}\n\nlogs one browser in as {name} ({id}), once, until {until}");
         self.installation.output().record(&record, &told)

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     api::{Api, OfOrg, Orgs as About, Shape, text, word},
     installation::Installation,
-    output::Failure,
+    output::{Failure, visible},
 };
 
 #[derive(Subcommand)]
@@ -129,7 +129,7 @@ impl Orgs {
                 let create = async |api: &Api<'_>| api.post("/operator/orgs", body).await;
                 let org = installation.operate(About::Installation, create).await?;
                 let [id, plan] = ["id", "plan"].map(|member| text(&org, member));
-                let told = format!("made the org {id} ({name}, plan {plan})");
+                let told = format!("made the org {id} ({}, plan {plan})", visible(&name));
                 installation.output().record(&org, &told)
             }
             Self::List { installation } => {

@@ -11,7 +11,7 @@ impl HostileTool {
 
     /// True if it stands for the answer to the method of its name, which is that of a list.
     pub(super) fn is_list(&self) -> bool {
-        self.name.ends_with("/list")
+        ["prompts/list", "resources/list", "resources/templates/list"].contains(&&*self.name)
     }
 
     /// True for the resource of this URI, and for a template that begins like it.

@@ -27,7 +27,7 @@ impl Tools {
         former: Vec<Arc<Capability>>,
     ) -> Result<Vec<Definition>, StoreError> {
         // Of a kind that could not be listed, what was listed before still holds.
-        let failed: Vec<CapabilityKind> = list.unlisted().collect();
+        let failed: Vec<CapabilityKind> = list.untold().collect();
         let kept = former.into_iter().filter(|it| failed.contains(&it.id.kind()));
         let kept = kept.map(|it| it.definition.clone());
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();

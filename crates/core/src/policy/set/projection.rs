@@ -43,9 +43,11 @@ impl PolicySet {
         };
         Projection {
             paths: Arc::clone(&slot.listing),
-            input: match slot.reads.member("resource") {
-                Some(wanted) => read_of_resource(question.input, wanted),
-                None => of("input", question.input),
+            // What policies see of a resource follows from its URI.
+            input: match (slot.reads.member("resource"), slot.reads.member("input")) {
+                (Some(wanted), None) => read_of_resource(question.input, wanted),
+                (Some(_), Some(_)) => question.input.to_value(),
+                (None, _) => of("input", question.input),
             },
             tags: slot.reads.tag_paths(),
             facts: question::facts_json(question, &slot.shapes, &slot.reads),

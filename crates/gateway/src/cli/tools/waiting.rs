@@ -1,6 +1,6 @@
 //! Tools that wait to be accepted, as the API tells of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis_core::{
     capability::{CapabilityId, CapabilityName, Definition, Difference},
@@ -90,7 +90,8 @@ pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, 
             return Err(format!("all orgs share `{id}`; leave out `--org` to accept it").into());
         }
     }
-    let named: Result<Vec<_>, _> = asked.tools.iter().map(|tool| only(&all, tool)).collect();
+    let named: BTreeSet<&String> = asked.tools.iter().collect();
+    let named: Result<Vec<_>, _> = named.into_iter().map(|tool| only(&all, tool)).collect();
     let chosen = if asked.provider.is_some() { all.iter().collect() } else { named? };
     let mut accepted = Vec::new();
     for (record, _) in chosen {

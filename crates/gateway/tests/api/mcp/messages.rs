@@ -89,7 +89,11 @@ async fn what_is_not_offered_or_refused_before_it_is_read_says_so_in_a_message()
     assert_eq!(elsewhere.status, 404, "{}", elsewhere.text);
     assert!(elsewhere.text.contains("`GET /v1/providers` lists"), "{}", elsewhere.text);
     let prompts = ask(&gateway, &who, "/mcp", "prompts/list", json!({})).await;
-    assert!(prompts.text.contains("only tools are"), "{}", prompts.text);
+    assert!(
+        prompts.text.contains("`server/discover` and `initialize` tell what is"),
+        "{}",
+        prompts.text
+    );
 
     // Who is refused before anything is read is told so in a message.
     let request = gateway.request(Method::POST, "/mcp").body("{}");

@@ -238,13 +238,28 @@ async fn events_do_not_tell_of_what_is_hidden() {
     assert!(scene.upstream.calls().is_empty());
 }
 
-/// What policies read of a URI is kept, and no more.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_query_of_a_uri_is_not_kept_for_policies_that_do_not_read_it() {
-    let policies = r#"@id("all") permit (principal, action, resource);
+async fn the_part_of_a_uri_is_kept_that_policies_read() {
+    for (condition, kept) in [
+        (r#"context.resource.host == "shut.example""#, "https://h.example"),
+        (r#"context.resource.path like "*/b""#, "https://h.example/t/zz9path"),
+        (r#"!context.resource.listed"#, "https://-"),
+        (
+            r#"context.resource.host == "b" || context.input.uri == "b""#,
+            "https://h.example/t/zz9path",
+        ),
+    ] {
+        keeps(condition, kept).await;
+    }
+}
+
+async fn keeps(condition: &str, kept_uri: &str) {
+    let policies = format!(
+        r#"@id("all") permit (principal, action, resource);
         @id("site") @reason("x") forbid (principal, action == Mcp::Action::"resource:up", resource)
-        when { context.resource.host == "shut.example" };"#;
-    let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
+        when {{ {condition} }};"#
+    );
+    let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(&policies)).await;
 
     let answer = read(&scene, "/mcp/up", "https://h.example/t/zz9path").await;
 
@@ -252,7 +267,7 @@ async fn the_query_of_a_uri_is_not_kept_for_policies_that_do_not_read_it() {
     let path = format!("/v1/audit/events/{}", event["id"].as_str().expect("an id"));
     let kept = scene.gateway.get(&scene.who, &path).await.ok();
     let inputs = kept.at("/data/detached/decision_inputs");
-    assert_eq!(inputs.pointer("/input/uri"), Some(&json!("https://h.example")), "{inputs}");
+    assert_eq!(inputs.pointer("/input/uri"), Some(&json!(kept_uri)), "{inputs}");
     let explained = scene.gateway.get(&admin(&scene), &format!("{path}?explain=1")).await.ok();
     has!(explained, "/data/explanation/decision/policy": "all", "/data/explanation/missing": []);
 }
@@ -268,7 +283,9 @@ async fn what_waits_is_not_read_by_another_way() {
     let files = async || read(&scene, "/mcp/up", "notes://files/b").await;
     until(files, |it| it.at("/result/contents/0") != &Value::Null).await;
 
-    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, -32602));
+    for uri in ["notes://files/waits", "notes://files/waits?x", "notes://files:1/waits"] {
+        assert_eq!(error(&read(&scene, "/mcp/up", uri).await), (200, -32602), "{uri}");
+    }
     let waiting = scene.gateway.admin(&["tool", "list", "--waiting", "--provider", "up"]);
     assert!(waiting.to_string().contains("notes://files/waits"), "{waiting}");
 }
@@ -278,10 +295,17 @@ async fn a_list_that_fails_later_leaves_what_was_listed() {
     let policies = r#"@id("all") permit (principal, action, resource);
         @id("mime") @reason("x") forbid (principal, action == Mcp::Action::"resource:up", resource)
         when { context.resource has mime && context.resource.mime == "text/plain" };"#;
+    // The server fails, or says that it has no resources.
+    for code in [-32603, -32601] {
+        leaves_what_was_listed(policies, code).await;
+    }
+}
+
+async fn leaves_what_was_listed(policies: &str, code: i64) {
     let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
     assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, 403));
 
-    scene.upstream.break_method("resources/list");
+    scene.upstream.break_method("resources/list", code);
     let admin = admin(&scene);
     let id = scene.gateway.get(&admin, "/v1/providers").await.ok();
     let id = id.at("/data/items/0/id").as_str().expect("an id").to_owned();

@@ -8,7 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     call::PinState,
-    capability::{Capability, CapabilityId},
+    capability::{self, Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
     id::OrgId,
 };
@@ -78,12 +78,17 @@ impl Pins {
             })
     }
 
-    /// True if a definition of this capability waits for this org.
-    pub(crate) fn wait(&self, org: OrgId, id: &CapabilityId) -> bool {
+    /// True if a definition of this resource waits for this org, or one of a template that makes it if `templates` count.
+    pub(crate) fn wait(&self, org: OrgId, id: &CapabilityId, templates: bool) -> bool {
         let held = self.held.load();
-        [None, Some(org)]
-            .iter()
-            .any(|org| held.get(org).and_then(|tools| tools.get(id)) == Some(&HeldCalls::Waits))
+        let of_orgs = [None, Some(org)];
+        let held = of_orgs.iter().filter_map(|org| held.get(org)).flatten();
+        let waiting = held.filter(|(it, calls)| {
+            **calls == HeldCalls::Waits
+                && it.provider() == id.provider()
+                && (templates || it.kind() != CapabilityKind::Template)
+        });
+        capability::is_among(id, waiting.map(|it| it.0))
     }
 
     /// State of the tool, as it is here, for this org.
