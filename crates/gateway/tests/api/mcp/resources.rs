@@ -243,7 +243,7 @@ async fn the_part_of_a_uri_is_kept_that_policies_read() {
     for (condition, kept) in [
         (r#"context.resource.host == "shut.example""#, "https://h.example"),
         (r#"context.resource.path like "*/b""#, "https://h.example/t/zz9path"),
-        (r#"!context.resource.listed"#, "https://-"),
+        ("!context.resource.listed", "https://-"),
         (
             r#"context.resource.host == "b" || context.input.uri == "b""#,
             "https://h.example/t/zz9path",
