@@ -122,7 +122,7 @@ impl Capabilities {
         Ok(Visible { tool, connection: Arc::clone(connection) })
     }
 
-    /// What a resource is read by that is not in the list.
+    /// Finds the capability by which a resource is read that is not in the list.
     fn unlisted(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
         if id.kind() != CapabilityKind::Resource {
             return None;

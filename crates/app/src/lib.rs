@@ -132,7 +132,7 @@ pub use self::{
         looks::ConnectionTest,
         tools::{
             LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery,
-            ToolQuery, ToolStatus, ToolView, Tools, capability_named, named,
+            ToolQuery, ToolStatus, ToolView, Tools, capability_named, parse_id,
             pins::acceptance::Waiting, tool_named,
         },
         vault::{KeySource as VaultSource, Vaults},

@@ -51,7 +51,7 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Untrusted hints such as `readOnlyHint`; `null` or an object.
     pub annotations: Value,
-    /// What its kind adds: the arguments of a prompt, of which its input schema is made, and of a resource an object of
+    /// Members that its kind adds: the arguments of a prompt, of which its input schema is made, and of a resource an object of
     /// its `name`, `mimeType` and `size`; `null` for a tool.
     pub more: Value,
 }

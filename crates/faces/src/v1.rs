@@ -32,7 +32,7 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::request::Parts,
 };
-use portcullis_app::{named, tool_named};
+use portcullis_app::{parse_id, tool_named};
 use portcullis_core::{
     capability::{CapabilityId, CapabilityKind},
     refusal::Refusal,
@@ -63,7 +63,7 @@ impl FromRequestParts<Arc<Gateway>> for PromptPath {
         parts: &mut Parts,
         gateway: &Arc<Gateway>,
     ) -> Result<Self, Outcome> {
-        Ok(Self(named(
+        Ok(Self(parse_id(
             CapabilityKind::Prompt,
             &segment(Path::from_request_parts(parts, gateway).await),
         )))

@@ -65,7 +65,7 @@ pub struct ShownDefinition {
     pub output_schema: Option<Value>,
     /// Hints such as `readOnlyHint`; an object or `null`.
     pub annotations: Value,
-    /// What its kind adds: the arguments of a prompt; name, MIME type and size of a resource; `null` for a tool.
+    /// Members that its kind adds: the arguments of a prompt; name, MIME type and size of a resource; `null` for a tool.
     pub more: Value,
 }
 

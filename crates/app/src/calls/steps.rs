@@ -23,7 +23,7 @@ use crate::{
     },
     catalogue::{Visible, unknown},
     policies::{limits::uncounted, notices::Verdict},
-    providers::tools::named,
+    providers::tools::parse_id,
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
 };
@@ -82,7 +82,7 @@ impl Calls {
         Ok(ParsedCall { visible, view, claim, input, bytes, conversation })
     }
 
-    /// What is used where this is asked for. Neither an answer nor its time nor limits nor its event tell a prompt or a
+    /// Finds the capability that is used where this id is asked for. Neither an answer nor its time nor limits nor its event tell a prompt or a
     /// resource that is denied in any case from one that there is not.
     fn find(&self, ctx: &Ctx, asked: &CapabilityId) -> Result<Visible, Refusal> {
         let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
@@ -153,7 +153,7 @@ impl Calls {
         match (listed, uri) {
             // The new list may name the URI itself, or hold it back.
             (Some(listed), Some(uri)) if kind == CapabilityKind::Resource => {
-                let asked = named(kind, &format!("{}:{uri}", listed.connection.slug()))?;
+                let asked = parse_id(kind, &format!("{}:{uri}", listed.connection.slug()))?;
                 self.find(ctx, &asked).map(Some)
             }
             (listed, _) => Ok(listed),

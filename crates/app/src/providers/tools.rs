@@ -90,11 +90,11 @@ pub fn capability_named(text: &str) -> Result<CapabilityId, Refusal> {
 
 /// The id of a tool in `text`.
 pub fn tool_named(text: &str) -> Result<CapabilityId, Refusal> {
-    named(CapabilityKind::Tool, text)
+    parse_id(CapabilityKind::Tool, text)
 }
 
 /// The id of something of a kind in `text`, without the kind.
-pub fn named(kind: CapabilityKind, text: &str) -> Result<CapabilityId, Refusal> {
+pub fn parse_id(kind: CapabilityKind, text: &str) -> Result<CapabilityId, Refusal> {
     let named = CapabilityId::of_kind(kind, text).ok().filter(|id| !id.is_unlisted());
     named.ok_or_else(|| not_found(kind, text))
 }
@@ -207,11 +207,11 @@ impl Tools {
     ) -> Result<CapabilityId, Refusal> {
         let kind = CapabilityKind::Resource;
         if let Some(slug) = provider {
-            return named(kind, &format!("{slug}:{uri}"));
+            return parse_id(kind, &format!("{slug}:{uri}"));
         }
         let connections = &ctx.session.connections;
         let here = connections.iter().filter_map(|connection| {
-            let id = named(kind, &format!("{}:{uri}", connection.slug())).ok()?;
+            let id = parse_id(kind, &format!("{}:{uri}", connection.slug())).ok()?;
             let visible = self.catalogue.visible(connections, &id).ok()?;
             let is_named = !visible.tool.id.is_unlisted()
                 && !self.is_hidden(ctx, &visible.tool)

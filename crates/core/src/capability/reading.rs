@@ -1,4 +1,4 @@
-//! What a resource is read by that no list names.
+//! Finding the capability by which a resource is read that no list names.
 
 use std::{cmp::Reverse, sync::Arc};
 

@@ -152,7 +152,7 @@ impl ResourceUri {
         Self::parse(&told).map_or_else(|_| self.0.clone(), |it| it.0)
     }
 
-    /// What it names for readers who pass over port, query, fragment and a last slash, and decode the path: scheme, host
+    /// The place that the URI names for readers who pass over port, query, fragment and a last slash, and decode the path: scheme, host
     /// and path.
     #[must_use]
     pub fn place(&self) -> (String, String, String) {

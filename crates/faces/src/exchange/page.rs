@@ -1,9 +1,9 @@
 //! Lists as requests ask for them: filters, page and cursor.
 
-use portcullis_app::Ctx;
 use std::str::FromStr;
 
-use portcullis_core::{id::OrgId, refusal::Refusal};
+use portcullis_app::{Ctx, ToolQuery};
+use portcullis_core::{capability::CapabilityKind, id::OrgId, policy::Access, refusal::Refusal};
 use portcullis_store::filters::{self, Values};
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -26,6 +26,18 @@ pub(crate) struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
+    /// The capabilities of a kind that the caller may use, as far as `provider` and `q` let them through.
+    pub(crate) fn usable(&self, kind: CapabilityKind) -> Result<ToolQuery, Refusal> {
+        Ok(ToolQuery {
+            kind,
+            providers: self.query.list("provider"),
+            text: self.query.short("q", 100)?,
+            access: vec![Access::Allow, Access::Conditional],
+            after: self.after.clone(),
+            limit: self.limit,
+        })
+    }
+
     /// Reads the query of a list that knows `filters`. Rejects other parameters, and a cursor of
     /// another org, list or filter.
     pub(crate) fn read(

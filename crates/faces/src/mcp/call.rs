@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use axum::{http::HeaderMap, response::Response};
-use portcullis_app::{Attendance, Conversation, Ctx, Invocation, Offered, View, named, not_found};
+use portcullis_app::{
+    Attendance, Conversation, Ctx, Invocation, Offered, View, not_found, parse_id,
+};
 use portcullis_core::{
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
@@ -87,7 +89,7 @@ impl WantedCall {
     /// the caller read the list.
     fn capability_id(&self) -> Result<CapabilityId, Refusal> {
         match self.kind {
-            Name::Id => named(self.of, &self.tool),
+            Name::Id => parse_id(self.of, &self.tool),
             Name::Unlisted => Err(not_found(self.of, &self.tool)),
         }
     }
@@ -295,7 +297,7 @@ fn unlisted(
     name: String,
 ) -> (String, Name) {
     let id = guessed(face, name.clone());
-    let tool = named(of, &id).and_then(|id| gateway.app.tools.seen(ctx, &id));
+    let tool = parse_id(of, &id).and_then(|id| gateway.app.tools.seen(ctx, &id));
     if tool.is_ok() { (name, Name::Unlisted) } else { (id, Name::Id) }
 }
 

@@ -6,7 +6,7 @@ use axum::{
     Extension,
     extract::{Request, State},
 };
-use portcullis_app::{ToolQuery, ToolStatus, ToolView};
+use portcullis_app::{ToolStatus, ToolView};
 use portcullis_core::{capability::CapabilityKind, clock::Timestamp, policy::Access};
 use serde::Serialize;
 use serde_json::Value;
@@ -39,14 +39,7 @@ use crate::{
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "prompts", &["provider", "q"], raw.as_deref())?;
-    let wanted = ToolQuery {
-        kind: CapabilityKind::Prompt,
-        providers: list.query.list("provider"),
-        text: list.query.short("q", 100)?,
-        access: vec![Access::Allow, Access::Conditional],
-        after: list.after.clone(),
-        limit: list.limit,
-    };
+    let wanted = list.usable(CapabilityKind::Prompt)?;
     let (prompts, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = prompts.last().filter(|_| more).map(|view| view.tool.id.as_str());
     Ok(list.answer(&Items { items: prompts.iter().map(Prompt::of).collect() }, end))

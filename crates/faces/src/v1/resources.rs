@@ -7,7 +7,7 @@ use axum::{
     extract::{Request, State},
 };
 use bytes::Bytes;
-use portcullis_app::{Conversation, Ctx, ToolQuery, ToolStatus, ToolView};
+use portcullis_app::{Conversation, Ctx, ToolStatus, ToolView};
 use portcullis_core::{
     capability::CapabilityKind,
     clock::Timestamp,
@@ -46,14 +46,7 @@ use crate::{
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "resources", &["provider", "q"], raw.as_deref())?;
-    let wanted = ToolQuery {
-        kind: CapabilityKind::Resource,
-        providers: list.query.list("provider"),
-        text: list.query.short("q", 100)?,
-        access: vec![Access::Allow, Access::Conditional],
-        after: list.after.clone(),
-        limit: list.limit,
-    };
+    let wanted = list.usable(CapabilityKind::Resource)?;
     let (resources, more) = gateway.app.tools.list(&ctx, &wanted)?;
     let end = resources.last().filter(|_| more).map(|view| view.tool.id.as_str());
     Ok(list.answer(&Items { items: resources.iter().map(Resource::of).collect() }, end))
@@ -88,12 +81,12 @@ pub(crate) async fn read(
     let asked = {
         let gateway = Arc::clone(&gateway);
         let ctx = ctx.clone();
-        move |body: Result<Bytes, Refusal>| asked(&gateway, &ctx, body)
+        move |body: Result<Bytes, Refusal>| read_use(&gateway, &ctx, body)
     };
     invoke::used(&gateway, &exchange, ctx, request, asked).await
 }
 
-fn asked(gateway: &Gateway, ctx: &Ctx, body: Result<Bytes, Refusal>) -> AskedUse {
+fn read_use(gateway: &Gateway, ctx: &Ctx, body: Result<Bytes, Refusal>) -> AskedUse {
     match body.and_then(|bytes| ReadRequest::read(&bytes)) {
         Ok(ReadRequest { uri, provider, interaction }) => AskedUse {
             tool: gateway.app.tools.resource_at(ctx, provider.as_deref(), &uri),

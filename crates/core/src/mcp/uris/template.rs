@@ -385,11 +385,11 @@ x:{a}0                        x:%20                           -
 x:a                           x:a                             .
 ";
 
-    fn told(values: Option<BTreeMap<String, String>>) -> String {
-        let told = |(name, value): (String, String)| format!("{name}={}", value.replace(' ', "_"));
+    fn write(values: Option<BTreeMap<String, String>>) -> String {
         let Some(values) = values else { return "-".to_owned() };
-        let all = values.into_iter().map(told).collect::<Vec<_>>().join(" ");
-        if all.is_empty() { ".".to_owned() } else { all }
+        let pairs = values.iter().map(|it| format!("{}={}", it.0, it.1.replace(' ', "_")));
+        let pairs = pairs.collect::<Vec<_>>().join(" ");
+        if pairs.is_empty() { ".".to_owned() } else { pairs }
     }
 
     #[test]
@@ -398,7 +398,7 @@ x:a                           x:a                             .
             let columns: Vec<&str> = row.split_whitespace().collect();
             let (template, uri) = (Template::parse(columns[0]), ResourceUri::parse(columns[1]));
 
-            let values = told(template.expect(row).values(&uri.expect(row)));
+            let values = write(template.expect(row).values(&uri.expect(row)));
 
             assert_eq!(values, columns[2..].join(" "), "{row}");
         }

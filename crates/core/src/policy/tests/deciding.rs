@@ -1,4 +1,4 @@
-//! What a decision says beside allow or deny: names, reasons, obligations, shadows.
+//! Parts of a decision beside allow or deny: names, reasons, obligations, shadows.
 
 use super::*;
 
