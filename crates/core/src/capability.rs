@@ -208,6 +208,13 @@ impl Capability {
         self.template.as_ref()
     }
 
+    /// The URI of a resource that is listed.
+    #[must_use]
+    pub fn uri(&self) -> Option<&str> {
+        let is_listed = self.id.kind() == CapabilityKind::Resource && !self.id.is_unlisted();
+        is_listed.then(|| self.id.name())
+    }
+
     /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs.
     #[must_use]
     pub fn slot_version(&self) -> &str {

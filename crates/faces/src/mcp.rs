@@ -191,7 +191,10 @@ async fn message_answered(
         Ok(Message::Request(asking)) => *asking,
     };
     exchange.set_message(McpMessage::new(&asking));
-    let used = asking.method.and_then(Method::used);
+    let used = match asking.method {
+        Some(Method::Complete) => call::completed(asking.params.root()),
+        method => method.and_then(Method::used),
+    };
     if let Some(kind) = used.filter(|kind| offers(gateway, &ctx, &face, *kind)) {
         let arrived = call::MessageRequest { headers, bytes };
         return call::call(gateway, ctx, &face, kind, asking, exchange, arrived).await;
@@ -264,6 +267,10 @@ async fn answer_method(
         Some(Method::Initialize) if !modern => {
             initialized(gateway, asking, &capabilities(asking.era, gateway, ctx, face))?
         }
+        Some(Method::Complete) if completes(gateway, ctx, face) => {
+            let kinds = "`ref` has to name a prompt (`ref/prompt`) or a template (`ref/resource`) of those that are listed.";
+            return Err(ProtocolError::bad_params(kinds).into());
+        }
         Some(
             Method::Discover
             | Method::Initialize
@@ -275,6 +282,7 @@ async fn answer_method(
             | Method::ReadResource
             | Method::ListPrompts
             | Method::GetPrompt
+            | Method::Complete
             | Method::Listen
             | Method::GetTask
             | Method::UpdateTask
@@ -301,9 +309,16 @@ fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
         Some(("tools", announced.clone())),
         offers(gateway, ctx, face, CapabilityKind::Prompt).then(|| ("prompts", announced.clone())),
         offers(gateway, ctx, face, CapabilityKind::Resource).then_some(("resources", announced)),
+        completes(gateway, ctx, face).then(|| ("completions", json!({}))),
         (era == Era::Modern).then_some(("extensions", extensions)),
     ];
     all.into_iter().flatten().map(|(name, told)| (name.to_owned(), told)).collect()
+}
+
+/// Returns true where there is something whose arguments values are suggested for.
+fn completes(gateway: &Gateway, ctx: &Ctx, face: &Face) -> bool {
+    let kinds = [CapabilityKind::Prompt, CapabilityKind::Template];
+    kinds.into_iter().any(|kind| offers(gateway, ctx, face, kind))
 }
 
 /// Returns true for tools, and for what a provider that the caller reaches here exposes beside them.

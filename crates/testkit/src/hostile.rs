@@ -129,7 +129,8 @@ impl HostileTool {
     }
 }
 
-/// A `tools/call`, `prompts/get` or `resources/read` as the server saw it.
+/// A `tools/call`, `prompts/get`, `resources/read` or `completion/complete` as the server saw it. The last is one of a
+/// tool that is not listed, by the argument's name behind `?`.
 #[derive(Debug, Clone)]
 pub struct HostileCall {
     pub tool: String,
@@ -280,6 +281,15 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             shared.saw(call.clone());
             play(&mut stream, &script, &call, shared).await
         }
+        "completion/complete" => {
+            let argument = at(&message, "/params/argument/name").as_str().unwrap_or_default();
+            let tool = format!("?{argument}");
+            let known = shared.tools.iter().find(|it| it.name == tool);
+            let script = known.map_or(Script::Rpc(-32601), |known| known.script.clone());
+            let call = HostileCall { tool, headers, body, message };
+            shared.saw(call.clone());
+            play(&mut stream, &script, &call, shared).await
+        }
         "tools/call" | "prompts/get" => {
             let is_prompt = method == "prompts/get";
             let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
@@ -333,6 +343,11 @@ fn echo(call: &HostileCall) -> String {
     }
     if at(&call.message, "/method") == "prompts/get" {
         return json!({"messages": [{"role": "user", "content": block}]}).to_string();
+    }
+    if at(&call.message, "/method") == "completion/complete" {
+        let mut params = at(&call.message, "/params").clone();
+        params.as_object_mut().map(|members| members.remove("_meta"));
+        return json!({"completion": {"values": [params.to_string()]}}).to_string();
     }
     format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#)
 }

@@ -1,4 +1,4 @@
-//! Answers of tools, prompts and reads of resources.
+//! Answers of tools, prompts, reads of resources and completions.
 
 use portcullis_core::{
     call::CallResult,
@@ -7,7 +7,7 @@ use portcullis_core::{
     mcp::{interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     error::CallError,
@@ -72,6 +72,47 @@ impl CallAnswer {
             more: more.into_iter().collect(),
             kind,
         }))
+    }
+}
+
+/// Most values that a completion suggests.
+const MOST_VALUES: usize = 100;
+
+impl CallAnswer {
+    /// Takes the answer to a completion apart: at most 100 texts, the number of all, and whether there are more.
+    pub(crate) fn of_completion(kind: CapabilityKind, reply: &Reply) -> Result<Self, CallError> {
+        let garbage = CallError::protocol(Executed::Unknown);
+        let root = reply.result.root();
+        let is_complete =
+            matches!(root.get("resultType").map(Node::text), None | Some(Some("complete")));
+        let told = root.get("completion").filter(|_| is_complete && reply.unreadable.is_empty());
+        let told = told.ok_or(garbage)?;
+        let mut values = Vec::new();
+        let mut has_more = told.get("hasMore").is_some_and(|it| it.to_value() == json!(true));
+        for value in told.get("values").and_then(Node::items).ok_or(garbage)? {
+            let text = value.text().ok_or(garbage)?;
+            if values.len() == MOST_VALUES {
+                has_more = true;
+                break;
+            }
+            values.push(text);
+        }
+        let mut completion = json!({ "values": values, "hasMore": has_more });
+        if let Some(total) = told.get("total").and_then(|it| it.to_value().as_u64()) {
+            completion["total"] = json!(total);
+        }
+        let members =
+            [("completion", Some(Document::of(&completion))), (meta::META, meta_of(&reply.result))];
+        let more = members.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
+        let (more, is_mended) = (more.collect(), reply.is_mended);
+        Ok(Self::Result(CallResult { kind, is_mended, more, ..CallResult::default() }))
+    }
+
+    /// The answer for a server that makes no suggestions.
+    pub(crate) fn without_suggestions(kind: CapabilityKind) -> Self {
+        let none = Document::of(&json!({ "values": [], "hasMore": false }));
+        let more = vec![("completion".to_owned(), none)];
+        Self::Result(CallResult { kind, more, ..CallResult::default() })
     }
 }
 
@@ -187,8 +228,6 @@ fn remove_reserved(part: &mut Value) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn answer(result: &Value) -> Result<CallAnswer, CallError> {
@@ -309,6 +348,43 @@ mod tests {
             let error = answer_of(CapabilityKind::Prompt, &refused).unwrap_err();
             assert_eq!(error, CallError::protocol(Executed::Unknown), "{refused}");
         }
+    }
+
+    #[test]
+    fn a_completion_is_a_hundred_texts_at_most() {
+        let texts = |count: usize| vec!["v"; count];
+        let of = |result: &Value| {
+            let result = Document::of(result);
+            let reply = Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 };
+            match CallAnswer::of_completion(CapabilityKind::Prompt, &reply) {
+                Ok(CallAnswer::Result(found)) => Some(tree(&found.more[0].1)),
+                Ok(CallAnswer::Asked(_)) => panic!("it asks"),
+                Err(error) => {
+                    assert_eq!(error, CallError::protocol(Executed::Unknown));
+                    None
+                }
+            }
+        };
+        for (told, wanted) in [
+            (json!({"values": []}), Some(json!({"values": [], "hasMore": false}))),
+            (
+                json!({"values": texts(101), "total": 7, "more": 1}),
+                Some(json!({"values": texts(100), "hasMore": true, "total": 7})),
+            ),
+            (
+                json!({"values": ["a"], "total": -1, "hasMore": true}),
+                Some(json!({"values": ["a"], "hasMore": true})),
+            ),
+            (json!({"values": ["a", 1]}), None),
+            (json!({"values": {}}), None),
+            (json!({}), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(of(&json!({"completion": told})), wanted, "{told}");
+        }
+        assert_eq!(of(&json!({})), None);
+        let asks = json!({"resultType": "input_required", "completion": {"values": []}});
+        assert_eq!(of(&asks), None);
     }
 
     #[test]

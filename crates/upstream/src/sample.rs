@@ -163,6 +163,11 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
                 let read = found.map(|contents| success(&id, contents, modern));
                 Some(read.unwrap_or_else(|| failure(&id, code, "there is no such resource")))
             }
+            "completion/complete" => {
+                let values = suggested(&params);
+                let completion = json!({"values": values, "total": values.len(), "hasMore": false});
+                Some(success(&id, json!({"completion": completion}), modern))
+            }
             _ => Some(failure(&id, METHOD_NOT_FOUND, "there is no such method")),
         }
     }
@@ -209,6 +214,22 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
     }
 }
 
+fn capabilities() -> Value {
+    json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}})
+}
+
+/// Values that an argument of the prompt or the template may have, as far as it is written.
+fn suggested(params: &Map<String, Value>) -> Vec<&'static str> {
+    let written = |member| params.get("argument")?.get(member)?.as_str();
+    let all: &[&str] = match written("name") {
+        Some("customer" | "id") => &tools::CUSTOMERS,
+        Some("tone") => &["formal", "friendly", "warm"],
+        Some(_) | None => &[],
+    };
+    let begin = written("value").unwrap_or_default();
+    all.iter().copied().filter(|value| value.starts_with(begin)).collect()
+}
+
 fn version(params: &Map<String, Value>) -> Option<&str> {
     params.get(meta::META)?.get(meta::PROTOCOL_VERSION)?.as_str()
 }
@@ -226,7 +247,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
     let agreed = LEGACY.into_iter().find(|known| asked == Some(*known)).unwrap_or(LEGACY[0]);
     json!({
         "protocolVersion": agreed,
-        "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
+        "capabilities": capabilities(),
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
@@ -235,7 +256,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
 fn discover() -> Value {
     json!({
         "supportedVersions": [MODERN, LEGACY[0], LEGACY[1]],
-        "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
+        "capabilities": capabilities(),
         "instructions": INSTRUCTIONS,
     })
 }

@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use portcullis_core::{
-    call::{Cleared, Use},
+    call::{Cleared, Completion, Use},
     capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
     json::JsonValue,
@@ -23,7 +23,10 @@ use crate::{
     forms::{FormTally, Forms},
     http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
     live::Live,
-    mcp::{message::Reply, outgoing::Outgoing},
+    mcp::{
+        message::Reply,
+        outgoing::{Outgoing, Reference},
+    },
     outbound::Outbound,
     server_message::ServerWords,
     settings::{Credential, ServerSettings, Transport},
@@ -32,7 +35,7 @@ use crate::{
     tools::{Collector, DefinitionList, Headers},
 };
 
-/// Longest time for a list of another kind than tools.
+/// Longest time for a list of another kind than tools, and for suggestions.
 const BESIDE_TOOLS: Duration = Duration::from_secs(5);
 /// Longest time that a call waits for its slot.
 const PATIENCE: Duration = Duration::from_millis(40);
@@ -263,6 +266,9 @@ impl Server {
         call: &Cleared<Use>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
+        if let Some(completion) = call.completion() {
+            return self.complete(org, call.tool(), completion, trace).await;
+        }
         let deadline = Instant::now() + self.0.call_timeout;
         let Capability { id, definition, .. } = &**call.tool();
         let admission = self.0.breaker.admit(org, id, Instant::now())?;
@@ -296,6 +302,41 @@ impl Server {
         }
         let admission = admission.crowded(self.0.link.takes_turns());
         admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), &reply)))
+    }
+
+    /// Asks for values of an argument, for five seconds at most. A server that makes no suggestions has none. The end
+    /// says nothing of the prompt or template itself, so it opens and closes no circuit.
+    async fn complete(
+        &self,
+        org: OrgId,
+        of: &Capability,
+        completion: Completion<'_>,
+        trace: Trace<'_>,
+    ) -> Result<CallAnswer, CallError> {
+        let deadline = Instant::now() + self.0.call_timeout.min(BESIDE_TOOLS);
+        self.check(org, &of.id)?;
+        let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
+        let name = of.definition.name.as_str();
+        let reference = match of.id.kind() {
+            CapabilityKind::Tool | CapabilityKind::Prompt => Reference::Prompt(name),
+            CapabilityKind::Resource | CapabilityKind::Template => Reference::Template(name),
+        };
+        let request = Outgoing {
+            completion: Some((reference, completion)),
+            traceparent: trace.traceparent,
+            tracestate: trace.tracestate,
+            live: trace.live,
+            said: trace.said,
+            peer: trace.peer,
+            ..Outgoing::bare(Method::Complete)
+        };
+        match self.0.link.exchange(&request, deadline).await {
+            Ok(reply) => CallAnswer::of_completion(of.id.kind(), &reply),
+            Err(error) if error == CallError::not_offered() => {
+                Ok(CallAnswer::without_suggestions(of.id.kind()))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Returns true unless there is another process or session than the one of this number

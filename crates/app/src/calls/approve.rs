@@ -127,6 +127,9 @@ impl Calls {
         let mut approvals = Vec::new();
         let mut first = None;
         for required in call.required_approvals() {
+            if call.completion().is_some() {
+                return Err(required.unasked(call.ruling()).into());
+            }
             let Some(new) = self.requested_approval(ctx, visible, governed, &required) else {
                 return Err(required.unshowable(call.ruling()).into());
             };

@@ -1,12 +1,13 @@
 //! The effect of a call: its tool is called once, and the answer is decided about.
 
-use std::{pin::pin, sync::Arc};
+use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
 use portcullis_core::{
     audit::Governance,
     call::{Answer, CallResult},
     hidden::spelled,
-    json::{Document, JsonValue},
+    json::{Document, JsonValue, Node},
+    policy::Access,
     refusal::{Executed, Refusal, UpstreamReason},
 };
 use portcullis_upstream::{
@@ -85,6 +86,7 @@ impl Calls {
             let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
             return CallOutcome::of_refusal(governance, refusal, Executed::Yes);
         }
+        let result = self.without_hidden(dispatch, result);
         match self.judge_answer(dispatch, dispatch.answer(result)).await {
             Ok(answer) => {
                 let tool = &dispatch.visible.tool;
@@ -95,6 +97,29 @@ impl Calls {
             }
             Err(denial) => self.withhold(dispatch, governance, denial),
         }
+    }
+
+    /// The result of a completion without values of a template at whose URIs policies deny the caller in any case.
+    fn without_hidden(&self, dispatch: &Dispatch, mut result: CallResult) -> CallResult {
+        let Dispatch { ctx, call, visible, .. } = dispatch;
+        let (Some(completion), Some(template)) = (call.completion(), visible.tool.template())
+        else {
+            return result;
+        };
+        let mut filled = texts_of(completion.values);
+        for (_, told) in result.more.iter_mut().filter(|(name, _)| name == "completion") {
+            let mut kept = told.root().to_value();
+            if let Some(values) = kept.get_mut("values").and_then(Value::as_array_mut) {
+                values.retain(|value| {
+                    let value = value.as_str().unwrap_or_default().to_owned();
+                    filled.insert(completion.argument.to_owned(), value);
+                    let uri = template.fill(&filled);
+                    self.tools.access_to(ctx, &visible.tool, Some(&uri)) != Access::Deny
+                });
+            }
+            *told = Document::of(&kept);
+        }
+        result
     }
 
     /// Returns false for a result that does not fit the output schema of its tool, where the provider
@@ -167,4 +192,10 @@ impl Calls {
         let text = result.pointer("/content/0/text").and_then(Value::as_str)?;
         Some(spelled(text).into_owned())
     }
+}
+
+/// The members of an object that are texts.
+fn texts_of(values: Node<'_>) -> BTreeMap<String, String> {
+    let members = values.members().into_iter().flatten();
+    members.filter_map(|(name, value)| Some((name.to_owned(), value.text()?.to_owned()))).collect()
 }

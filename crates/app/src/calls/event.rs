@@ -11,6 +11,7 @@ use portcullis_core::{
     call::{DecisionInputs, Denial, Ruling},
     id::{EventId, OrgId},
     json::{Document, Node},
+    mcp::Method,
     refusal::{Executed, Refusal},
 };
 use portcullis_store::{NewEvent, NewIntent};
@@ -238,6 +239,12 @@ impl CallEvent {
             let counts = json!({"accepted": accepted, "refused": refused});
             self.detached.set("forms", &counts, &*calls.base.random);
         }
+    }
+
+    /// Notes that values of an argument are asked for, and no use is made.
+    pub(super) fn note_completion(&mut self, calls: &Calls) {
+        let method = json!(Method::Complete.as_str());
+        self.detached.set("method", &method, &*calls.base.random);
     }
 
     /// Notes the oddities of the tool and its answer.

@@ -25,6 +25,8 @@ portcullis_core::words! {
 pub struct Invocation {
     /// The tool, or that what was named can be none.
     pub tool: Result<CapabilityId, Refusal>,
+    /// The argument that values are suggested for, if that is asked of a prompt or a template in place of a use.
+    pub completes: Option<String>,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,
     /// The idempotency key, if there is one, or what is wrong with it.

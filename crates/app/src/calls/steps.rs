@@ -34,6 +34,7 @@ pub(super) struct ParsedCall {
     pub(super) view: View,
     pub(super) claim: Option<Claim>,
     pub(super) input: Document,
+    pub(super) completes: Option<String>,
     pub(super) bytes: u64,
     pub(super) conversation: Conversation,
 }
@@ -62,12 +63,16 @@ impl Calls {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         event.commit_input(self, input.root());
+        let completes = invocation.completes;
+        if completes.is_some() {
+            event.note_completion(self);
+        }
         let asked = invocation.tool?;
-        let visible = self.find(ctx, &asked)?;
+        let uri = input.root().get("uri").and_then(JsonValue::text);
+        let visible = self.find(ctx, &asked, uri)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
         if asked.kind() == CapabilityKind::Resource {
-            let uri = input.root().get("uri").and_then(JsonValue::text);
             if uri != Some(asked.name()) {
                 return Err(Refusal::bad_request("`uri` has to be that of the resource."));
             }
@@ -79,15 +84,16 @@ impl Calls {
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(ParsedCall { visible, view, claim, input, bytes, conversation })
+        Ok(ParsedCall { visible, view, claim, input, completes, bytes, conversation })
     }
 
-    /// Finds the capability that is used where this id is asked for. Neither an answer nor its time nor limits nor its event tell a prompt or a
-    /// resource that is denied in any case from one that there is not.
-    fn find(&self, ctx: &Ctx, asked: &CapabilityId) -> Result<Visible, Refusal> {
+    /// Finds the capability that is used where this id is asked for; of a resource `uri` is the one that policies see. Neither an
+    /// answer nor its time nor limits nor its event tell a prompt or a resource that is denied in any case from one that there is not.
+    fn find(&self, ctx: &Ctx, asked: &CapabilityId, uri: Option<&str>) -> Result<Visible, Refusal> {
         let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
+        let uri = uri.filter(|_| asked.kind().governed() == CapabilityKind::Resource);
         let is_hidden = asked.kind() != CapabilityKind::Tool
-            && (self.tools.is_hidden(ctx, &visible.tool)
+            && (self.tools.is_hidden(ctx, &visible.tool, uri)
                 || self.tools.waits(ctx, asked, &visible.tool));
         if is_hidden { Err(unknown(asked)) } else { Ok(visible) }
     }
@@ -144,17 +150,18 @@ impl Calls {
         ctx: &Ctx,
         visible: &Visible,
         input: Node<'_>,
+        completes: bool,
         admission: &mut Admission,
     ) -> Result<Option<Visible>, Refusal> {
         self.enter_stage(ctx, Stage::Validate);
         let listed = self.providers.refresh_tool_list(visible, admission).await?;
         let kind = visible.tool.id.kind().governed();
-        let uri = input.get("uri").and_then(JsonValue::text);
+        let uri = input.get("uri").and_then(JsonValue::text).filter(|_| !completes);
         match (listed, uri) {
             // The new list may name the URI itself, or hold it back.
             (Some(listed), Some(uri)) if kind == CapabilityKind::Resource => {
                 let asked = parse_id(kind, &format!("{}:{uri}", listed.connection.slug()))?;
-                self.find(ctx, &asked).map(Some)
+                self.find(ctx, &asked, Some(uri)).map(Some)
             }
             (listed, _) => Ok(listed),
         }

@@ -154,6 +154,7 @@ impl Calls {
         let input = Document::of(&task.call.input);
         let invocation = move || Invocation {
             tool: Ok(tool),
+            completes: None,
             view: Ok(View::Mcp),
             key: Ok(None),
             body: Ok((input, bytes)),

@@ -214,7 +214,7 @@ impl Tools {
             let id = parse_id(kind, &format!("{}:{uri}", connection.slug())).ok()?;
             let visible = self.catalogue.visible(connections, &id).ok()?;
             let is_named = !visible.tool.id.is_unlisted()
-                && !self.is_hidden(ctx, &visible.tool)
+                && !self.is_hidden(ctx, &visible.tool, Some(uri))
                 && !self.waits(ctx, &id, &visible.tool);
             is_named.then_some((visible.tool.id == id, id))
         });
@@ -245,11 +245,20 @@ impl Tools {
         Ok(self.view(ctx, &visible, access))
     }
 
-    /// Returns true if the caller cannot know of it: policies deny it whatever the input, or it is in quarantine.
-    pub(crate) fn is_hidden(&self, ctx: &Ctx, tool: &Capability) -> bool {
+    /// Returns true if the caller cannot know of it: policies deny it whatever the input, at this URI if it has one, or it is
+    /// in quarantine.
+    pub(crate) fn is_hidden(&self, ctx: &Ctx, tool: &Capability, uri: Option<&str>) -> bool {
         let org = ctx.caller().org_id;
-        let access = self.policies.current_of(org).access(&ctx.session.principal, tool);
-        access == Access::Deny || self.pins.hold(org, tool)
+        self.pins.hold(org, tool) || self.access_to(ctx, tool, uri) == Access::Deny
+    }
+
+    /// Access of the caller to a capability, at this URI if it has one.
+    pub(crate) fn access_to(&self, ctx: &Ctx, tool: &Capability, uri: Option<&str>) -> Access {
+        let policies = self.policies.current_of(ctx.caller().org_id);
+        match uri {
+            Some(uri) => policies.access_to(&ctx.session.principal, tool, uri),
+            None => policies.access(&ctx.session.principal, tool),
+        }
     }
 
     /// True if a definition of this very capability waits to be accepted, although it is `used` by another one.

@@ -242,6 +242,7 @@ impl Node {
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
             tool: capability_named(tool),
+            completes: None,
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((Document::of(&json!({})), 2)),

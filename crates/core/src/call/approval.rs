@@ -41,6 +41,13 @@ impl RequiredApproval<'_> {
         self.denial(Grounds::Limit(Map::new()), ruling, reason.to_owned())
     }
 
+    /// The denial of a completion, for which nobody is asked.
+    #[must_use]
+    pub fn unasked(&self, ruling: &Ruling) -> Denial {
+        let reason = "a use needs an approval, and nobody is asked for one to suggest values";
+        self.denial(Grounds::Limit(Map::new()), ruling, reason.to_owned())
+    }
+
     /// The denial of a call for which no approval is asked, because too many wait already.
     #[must_use]
     pub fn crowded(&self, ruling: &Ruling, retry_after_s: u32) -> Denial {

@@ -1,6 +1,6 @@
 //! The call on its way in: schema, DLP, policy, redaction.
 
-use std::{borrow::Cow, marker::PhantomData, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, marker::PhantomData, sync::Arc};
 
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ use crate::{
     capability::{Capability, CapabilityKind},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
-    mcp::interaction::ClientCapabilities,
+    mcp::{interaction::ClientCapabilities, uris::Template},
     policy::{Obligation, Phase, Question, Rate},
     refusal::Violation,
 };
@@ -39,7 +39,17 @@ pub struct Use {
     /// The payload holds answers.
     answers: bool,
     round: Round,
+    /// The argument that values are suggested for, in place of a use.
+    completes: Option<String>,
     bytes: u64,
+}
+
+/// An argument of a prompt or template that values are suggested for.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion<'a> {
+    pub argument: &'a str,
+    /// The arguments as far as they are written, that one among them.
+    pub values: Node<'a>,
 }
 
 /// Position of a call in a conversation with its tool.
@@ -52,6 +62,8 @@ pub struct Round {
 
 const INPUT: &str = "input";
 const RESPONSES: &str = "responses";
+/// Member that holds the values of a template whose completion is asked for, beside the URI that they give.
+const VALUES: &str = "values";
 
 impl Use {
     /// Denies a tool in quarantine, and input that breaks the tool's schema. `bytes` is the size of
@@ -66,10 +78,48 @@ impl Use {
         if pin == PinState::Quarantined {
             return Err(Denial::quarantined());
         }
-        let mut violations = tool.violations(input.root());
+        let violations = tool.violations(input.root());
+        Self::fit(engine, tool, violations, input, None, bytes)
+    }
+
+    /// The same where values are suggested for an argument: others may be missing. The input of a prompt is its
+    /// arguments; that of a template is made by [`Self::values_of`].
+    pub fn completing(
+        engine: &Engine,
+        tool: Arc<Capability>,
+        pin: PinState,
+        input: Document,
+        argument: String,
+        bytes: u64,
+    ) -> Result<Self, Denial> {
+        if pin == PinState::Quarantined {
+            return Err(Denial::quarantined());
+        }
+        let mut violations = match tool.id.kind() {
+            CapabilityKind::Tool | CapabilityKind::Prompt => tool.violations(input.root()),
+            CapabilityKind::Resource | CapabilityKind::Template => Vec::new(),
+        };
+        violations.retain(|it| it.keyword.as_deref() != Some("required"));
+        Self::fit(engine, tool, violations, input, Some(argument), bytes)
+    }
+
+    /// The input of the completion of a template: the values as far as they are written, and the URI that they give.
+    #[must_use]
+    pub fn values_of(template: &Template, values: &BTreeMap<String, String>) -> Document {
+        Document::of(&json!({ "uri": template.fill(values), (VALUES): values }))
+    }
+
+    fn fit(
+        engine: &Engine,
+        tool: Arc<Capability>,
+        mut violations: Vec<Violation>,
+        payload: Document,
+        completes: Option<String>,
+        bytes: u64,
+    ) -> Result<Self, Denial> {
         if violations.is_empty() {
             let round = Round::default();
-            return Ok(Self { tool, payload: input, answers: false, round, bytes });
+            return Ok(Self { tool, payload, answers: false, round, completes, bytes });
         }
         mask_violations(engine, &mut violations);
         Err(Denial::unfit(tool.id.clone(), violations))
@@ -243,6 +293,7 @@ impl<Mode> Permitted<Use, Mode> {
         }
         let violations = match (is_masked, call.tool.id.kind().governed()) {
             (false, _) => Vec::new(),
+            (true, _) if call.completes.is_some() => Vec::new(),
             // A masked URI is that of another resource.
             (true, CapabilityKind::Resource) => vec![Violation {
                 path: "/uri".to_owned(),
@@ -354,6 +405,18 @@ impl<Mode> Cleared<Use, Mode> {
     /// The rates that one was taken from, each with the key under which it is counted.
     pub fn rates(&self) -> impl Iterator<Item = (&str, Rate)> {
         rates(&self.obligations)
+    }
+
+    /// The argument that values are suggested for, if that is what is asked.
+    #[must_use]
+    pub fn completion(&self) -> Option<Completion<'_>> {
+        let argument = self.inner.completes.as_deref()?;
+        let input = self.input();
+        let values = match self.inner.tool.id.kind() {
+            CapabilityKind::Tool | CapabilityKind::Prompt => input,
+            CapabilityKind::Resource | CapabilityKind::Template => input.get(VALUES)?,
+        };
+        Some(Completion { argument, values })
     }
 
     /// Position of the call in a conversation with the tool.

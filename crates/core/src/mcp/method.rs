@@ -17,6 +17,8 @@ crate::words! { listed
         ListResources = "resources/list",
         ListTemplates = "resources/templates/list",
         ReadResource = "resources/read",
+        /// Suggestions for an argument of a prompt or of a template.
+        Complete = "completion/complete",
         /// A stream of announcements; since 2026-07-28.
         Listen = "subscriptions/listen",
         Ping = "ping",
@@ -42,6 +44,7 @@ impl Method {
             | Self::ListPrompts
             | Self::ListResources
             | Self::ListTemplates
+            | Self::Complete
             | Self::Listen
             | Self::Ping => None,
         }
@@ -83,6 +86,6 @@ impl Method {
     /// Returns true for a governed call, which is never sent twice.
     #[must_use]
     pub const fn is_use(self) -> bool {
-        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource)
+        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource | Self::Complete)
     }
 }

@@ -1,16 +1,21 @@
-//! `tools/call`, `prompts/get` and `resources/read`: a message becomes the governed call that REST makes as well.
+//! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`: a message becomes the governed call that REST
+//! makes as well.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{http::HeaderMap, response::Response};
 use portcullis_app::{
     Attendance, Conversation, Ctx, Invocation, Offered, View, not_found, parse_id,
 };
 use portcullis_core::{
+    call::Use,
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
-    mcp::{Era, Mirror, ProtocolError, Request as Asking, meta, mismatch, names, uris},
+    mcp::{
+        Era, Method, Mirror, ProtocolError, Request as Asking, meta, mismatch, names,
+        uris::{self, Template},
+    },
     refusal::Refusal,
     trace::TraceParent,
 };
@@ -44,6 +49,8 @@ struct WantedCall {
     of: CapabilityKind,
     kind: Name,
     input: Document,
+    /// The argument that values are suggested for, if no use is asked for.
+    completes: Option<String>,
 }
 
 /// Name and input of a call as they were sent.
@@ -51,9 +58,45 @@ struct AskedUse {
     of: CapabilityKind,
     name: String,
     input: Document,
+    /// The argument that values are suggested for, with all as far as they are written.
+    completion: Option<(String, BTreeMap<String, String>)>,
+}
+
+/// Returns the kind of what has the argument that values are asked for.
+pub(super) fn completed(params: Node<'_>) -> Option<CapabilityKind> {
+    match params.get("ref")?.get("type")?.text()? {
+        "ref/prompt" => Some(CapabilityKind::Prompt),
+        "ref/resource" => Some(CapabilityKind::Template),
+        _ => None,
+    }
 }
 
 impl AskedUse {
+    /// Reads `completion/complete`.
+    fn of_completion(of: CapabilityKind, params: Node<'_>) -> Result<Self, ProtocolError> {
+        let text = |part: &str, member: &str| {
+            let told = params.get(part).and_then(|it| it.get(member)?.text());
+            let told = told.map(str::to_owned);
+            told.ok_or_else(|| {
+                ProtocolError::bad_params(format!("`{part}.{member}` has to be a text."))
+            })
+        };
+        let name = text("ref", if of == CapabilityKind::Prompt { "name" } else { "uri" })?;
+        let (argument, value) = (text("argument", "name")?, text("argument", "value")?);
+        let mut values = BTreeMap::new();
+        let others = params.get("context").and_then(|it| it.get("arguments"));
+        for (name, value) in others.and_then(Node::members).into_iter().flatten() {
+            let Some(value) = value.text() else {
+                let problem = "`context.arguments` has to be an object of texts.";
+                return Err(ProtocolError::bad_params(problem));
+            };
+            values.insert(name.to_owned(), value.to_owned());
+        }
+        values.insert(argument.clone(), value);
+        let input = Document::of(&json!(values));
+        Ok(Self { of, name, input, completion: Some((argument, values)) })
+    }
+
     fn of(
         of: CapabilityKind,
         params: Node<'_>,
@@ -63,7 +106,7 @@ impl AskedUse {
         if of == CapabilityKind::Resource {
             let name =
                 text("uri").ok_or_else(|| ProtocolError::bad_params("`uri` has to be a text."))?;
-            return Ok(Self { of, name, input: Document::default() });
+            return Ok(Self { of, name, input: Document::default(), completion: None });
         }
         let name =
             text("name").ok_or_else(|| ProtocolError::bad_params("`name` has to be a text."))?;
@@ -71,7 +114,7 @@ impl AskedUse {
         if !input.root().is_object() {
             return Err(ProtocolError::bad_params("`arguments` has to be an object."));
         }
-        Ok(Self { of, name, input })
+        Ok(Self { of, name, input, completion: None })
     }
 }
 
@@ -105,13 +148,21 @@ pub(super) async fn call(
     exchange: &Arc<Exchange>,
     arrived: MessageRequest,
 ) -> Result<Response, Outcome> {
-    let Asking { params, arguments, meta, era, .. } = asking;
+    let Asking { params, arguments, meta, era, method, .. } = asking;
+    let completes = method == Some(Method::Complete);
     let shown = AddressReply::of(params.root());
     let conversation = match conversation(gateway, &ctx, &params, &meta, era, &arrived).await {
+        // Suggestions answer no questions, and ask none.
+        Ok(_) if completes => Conversation::default(),
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let asked = AskedUse::of(of, params.root(), arguments).map_err(Outcome::from);
+    let asked = if completes {
+        AskedUse::of_completion(of, params.root())
+    } else {
+        AskedUse::of(of, params.root(), arguments)
+    };
+    let asked = asked.map_err(Outcome::from);
     let wanted = match asked {
         Ok(asked) => resolve_call(gateway, &ctx, face, asked, era, &arrived.headers).await,
         Err(answer) => Err(answer),
@@ -142,6 +193,7 @@ pub(super) async fn call(
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
     let invocation = move || Invocation {
         tool: wanted.capability_id(),
+        completes: wanted.completes,
         view: Ok(View::Mcp),
         key: key(&headers, meta.root()),
         body: Ok((wanted.input, size)),
@@ -219,10 +271,15 @@ async fn resolve_call(
     era: Era,
     headers: &HeaderMap,
 ) -> Result<WantedCall, Outcome> {
-    let AskedUse { of, name, input } = asked;
-    if of == CapabilityKind::Resource {
-        return Ok(wanted_read(face, name));
+    let AskedUse { of, name, input, completion } = asked;
+    match (of, &completion) {
+        (CapabilityKind::Resource, _) => return Ok(wanted_read(face, name)),
+        (CapabilityKind::Template, Some((argument, values))) => {
+            return Ok(wanted_values(face, name, argument, values));
+        }
+        (CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template, _) => {}
     }
+    let completes = completion.map(|(argument, _)| argument);
     if let (Face::All(_), CapabilityKind::Tool) = (face, of) {
         match name.as_str() {
             search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
@@ -238,7 +295,7 @@ async fn resolve_call(
                 } else {
                     find_id(gateway, ctx, face, id).await?
                 };
-                return Ok(WantedCall { tool, of, kind, input });
+                return Ok(WantedCall { tool, of, kind, input, completes });
             }
             _ => {}
         }
@@ -254,21 +311,45 @@ async fn resolve_call(
         }
         None => unlisted(gateway, ctx, face, of, name),
     };
-    Ok(WantedCall { tool, of, kind, input })
+    Ok(WantedCall { tool, of, kind, input, completes })
 }
 
 /// The resource that is read. Where URIs carry their provider, one that carries none names no resource.
 fn wanted_read(face: &Face, uri: String) -> WantedCall {
     let of = CapabilityKind::Resource;
-    let inner = match face {
-        Face::One(slug) => Some((slug.clone(), uri.clone())),
-        Face::All(_) => uris::inner(&uri).map(|(slug, uri)| (slug.to_owned(), uri.into_owned())),
-    };
-    let (tool, kind, uri) = match inner {
+    let (tool, kind, uri) = match inner_of(face, &uri) {
         Some((slug, uri)) => (format!("{slug}:{uri}"), Name::Id, uri),
         None => (uri.clone(), Name::Unlisted, uri),
     };
-    WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })) }
+    WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })), completes: None }
+}
+
+/// The template with the argument that values are suggested for. What is no template names none.
+fn wanted_values(
+    face: &Face,
+    text: String,
+    argument: &str,
+    values: &BTreeMap<String, String>,
+) -> WantedCall {
+    let inner = inner_of(face, &text);
+    let read = inner.and_then(|(slug, uri)| Some((slug, Template::parse(&uri).ok()?)));
+    let (tool, kind, input) = match read {
+        Some((slug, template)) => {
+            let tool = format!("{slug}:{}", template.text());
+            (tool, Name::Id, Use::values_of(&template, values))
+        }
+        None => (text, Name::Unlisted, Document::of(&json!(values))),
+    };
+    let completes = Some(argument.to_owned());
+    WantedCall { tool, of: CapabilityKind::Template, kind, input, completes }
+}
+
+/// The provider, and the URI or template as it knows it.
+fn inner_of(face: &Face, uri: &str) -> Option<(String, String)> {
+    match face {
+        Face::One(slug) => Some((slug.clone(), uri.to_owned())),
+        Face::All(_) => uris::inner(uri).map(|(slug, uri)| (slug.to_owned(), uri.into_owned())),
+    }
 }
 
 fn answer(answered: Result<Outcome, Outcome>) -> Outcome {

@@ -97,7 +97,8 @@ pub(super) async fn used(
         let AskedUse { tool, input, conversation } = take(read);
         let size = u64::try_from(bytes).unwrap_or(u64::MAX);
         let body = input.map(|input| (input, size));
-        Invocation { tool, view: view(raw.as_deref()), key, body, conversation, task: None }
+        let view = view(raw.as_deref());
+        Invocation { tool, completes: None, view, key, body, conversation, task: None }
     };
     waiting::invoke(gateway, ctx, NamedBy::Id, wait, bytes, asked).await
 }

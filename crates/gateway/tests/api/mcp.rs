@@ -2,6 +2,7 @@
 
 mod calls;
 pub(crate) mod clients;
+mod completion;
 mod conformance;
 mod guide;
 mod law;

@@ -6,7 +6,8 @@ use super::HostileTool;
 
 impl HostileTool {
     pub(super) fn is_tool(&self) -> bool {
-        self.prompt.is_none() && self.resource.is_none() && !self.is_list()
+        let is_more = self.is_list() || self.name.starts_with('?');
+        self.prompt.is_none() && self.resource.is_none() && !is_more
     }
 
     /// True if it stands for the answer to the method of its name, which is that of a list.

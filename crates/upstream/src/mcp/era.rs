@@ -58,7 +58,7 @@ pub(crate) fn initialized(result: &Map<String, Value>) -> Option<&'static str> {
 pub(crate) fn announces(result: &Map<String, Value>) -> bool {
     let all = result.get("capabilities");
     let told = |kind: &str| all?.get(kind)?.get("listChanged")?.as_bool();
-    told("tools") == Some(true) || told("prompts") == Some(true)
+    ["tools", "prompts", "resources"].into_iter().any(|kind| told(kind) == Some(true))
 }
 
 #[cfg(test)]

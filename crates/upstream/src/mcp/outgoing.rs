@@ -1,18 +1,36 @@
 //! Requests and notifications to servers, each written once into one buffer.
 
-use std::future::pending;
+use std::{borrow::Cow, future::pending};
 
 use portcullis_core::{
+    call::Completion,
     capability::CapabilityName,
-    json::Node,
+    json::{JsonValue as _, Node},
     mcp::{Era, MODERN, Method, interaction::ClientCapabilities, meta},
     refusal::{Executed, UpstreamReason},
     trace::TraceParent,
 };
 use serde::{Serialize, Serializer, ser::SerializeMap};
+use serde_json::{Value, json};
 
 use super::message::RpcError;
 use crate::{error::CallError, forms::FormTally, live::Live, server_message::ServerWords};
+
+/// What has the argument of a completion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Reference<'a> {
+    Prompt(&'a str),
+    Template(&'a str),
+}
+
+impl Reference<'_> {
+    fn to_value(self) -> Value {
+        match self {
+            Self::Prompt(name) => json!({ "type": "ref/prompt", "name": name }),
+            Self::Template(uri) => json!({ "type": "ref/resource", "uri": uri }),
+        }
+    }
+}
 
 /// A request, whichever era it will be sent in.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +40,8 @@ pub(crate) struct Outgoing<'a> {
     /// The resource that is read.
     pub(crate) uri: Option<&'a str>,
     pub(crate) arguments: Option<Node<'a>>,
+    /// The argument that values are suggested for, and of what it is one.
+    pub(crate) completion: Option<(Reference<'a>, Completion<'a>)>,
     /// Capabilities of the caller, told to servers of the modern era; in `initialize` our own.
     pub(crate) capabilities: ClientCapabilities,
     /// Answers of the caller to questions, and the state that came with these.
@@ -48,6 +68,7 @@ impl Outgoing<'_> {
             name: None,
             uri: None,
             arguments: None,
+            completion: None,
             capabilities: ClientCapabilities {
                 form: false,
                 url: false,
@@ -146,21 +167,42 @@ impl Outgoing<'_> {
         };
         let responses = self.responses.filter(|_| modern);
         let parts = [("arguments", self.arguments), ("inputResponses", responses)];
-        let lines = parts.map(|(name, part)| Some((name, part?.line())));
-        let room =
-            lines.iter().flatten().map(|(name, line)| name.len() + line.len()).sum::<usize>();
+        let written = parts.map(|(name, part)| Some((name, part?.line())));
+        let completed = self.completion.map(|(reference, asked)| completed(reference, asked));
+        let completed = completed.into_iter().flatten();
+        let completed = completed.map(|(name, part)| (name, Cow::Owned(part.to_string())));
+        let lines: Vec<_> = written.into_iter().flatten().chain(completed).collect();
+        let room = lines.iter().map(|(name, line)| name.len() + line.len()).sum::<usize>();
         let mut text = Vec::with_capacity(room + 1024);
         let method = self.method.as_str();
         text.extend_from_slice(
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).as_bytes(),
         );
         serde_json::to_writer(&mut text, &params).map_err(|_| CallError::protocol(Executed::No))?;
-        for (name, line) in lines.into_iter().flatten() {
+        for (name, line) in lines {
             add_member(&mut text, name, &line);
         }
         text.push(b'}');
         Ok(text)
     }
+}
+
+/// The members of the request for a completion: what the argument is of, the argument as far as it is written, and the
+/// others.
+fn completed(
+    reference: Reference<'_>,
+    asked: Completion<'_>,
+) -> impl Iterator<Item = (&'static str, Value)> {
+    let Value::Object(mut values) = asked.values.to_value() else {
+        return Vec::new().into_iter();
+    };
+    let value = values.remove(asked.argument).unwrap_or_default();
+    let argument = json!({ "name": asked.argument, "value": value });
+    let mut members = vec![("ref", reference.to_value()), ("argument", argument)];
+    if !values.is_empty() {
+        members.push(("context", json!({ "arguments": values })));
+    }
+    members.into_iter()
 }
 
 /// Adds a member to the object with which a text ends: the very bytes that were judged.
@@ -276,7 +318,6 @@ pub(crate) fn cancelled(id: u64) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use portcullis_core::json::{Bounds, Document};
-    use serde_json::{Value, json};
 
     use super::*;
 
@@ -309,6 +350,41 @@ mod tests {
         assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], json!({}));
         assert_eq!(meta["io.modelcontextprotocol/clientInfo"]["name"], "portcullis");
         assert_eq!(meta["traceparent"], PARENT);
+    }
+
+    #[test]
+    fn a_completion_names_what_it_is_of_and_parts_the_argument_from_the_others() {
+        let prompt = json!({"type": "ref/prompt", "name": "greet"});
+        let template = json!({"type": "ref/resource", "uri": "x://{a}/{b}"});
+        for (reference, written, context) in [
+            (Reference::Prompt("greet"), (prompt.clone(), json!({"a": "1"})), None),
+            (
+                Reference::Prompt("greet"),
+                (prompt, json!({"a": "1", "b": "2"})),
+                Some(json!({"b": "2"})),
+            ),
+            (
+                Reference::Template("x://{a}/{b}"),
+                (template, json!({"b": "\"", "a": "1"})),
+                Some(json!({"b": "\""})),
+            ),
+        ] {
+            let values = Document::of(&written.1);
+            let asked = Completion { argument: "a", values: values.root() };
+            let request = Outgoing {
+                completion: Some((reference, asked)),
+                ..Outgoing::bare(Method::Complete)
+            };
+
+            let message = encoded(&request, Era::Legacy("2025-06-18"));
+
+            let mut params = json!({"ref": written.0, "argument": {"name": "a", "value": "1"}});
+            if let Some(others) = context {
+                params["context"] = json!({"arguments": others});
+            }
+            assert_eq!(message["params"], params);
+            assert_eq!(message["method"], "completion/complete");
+        }
     }
 
     #[test]

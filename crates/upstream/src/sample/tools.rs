@@ -197,6 +197,9 @@ fn get_customer(arguments: &Map<String, Value>) -> Result<Value, String> {
     customer(text(arguments, "id")?).ok_or_else(|| "There is no customer of that id.".to_owned())
 }
 
+/// The ids of all customers.
+pub(super) const CUSTOMERS: [&str; 3] = ["cus_1001", "cus_1002", "cus_1003"];
+
 /// The record of a customer.
 pub(super) fn customer(id: &str) -> Option<Value> {
     let (name, email, card, since) = match id {

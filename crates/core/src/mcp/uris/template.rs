@@ -6,7 +6,7 @@
 
 use std::{collections::BTreeMap, mem};
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use super::{MAX_BYTES, ResourceUri, UriError, has_normal_encoding, is_legal, is_unreserved};
 
@@ -128,6 +128,13 @@ impl Template {
         Some(values)
     }
 
+    /// The URI that the template gives with these values (RFC 6570 §3.2). A variable without a value is left out; a list is
+    /// told as [`Self::values`] tells it.
+    #[must_use]
+    pub fn fill(&self, values: &BTreeMap<String, String>) -> String {
+        fill(&self.text, values)
+    }
+
     /// The values before the form, if there is exactly one way to read the text.
     fn read(&self, text: &str) -> Option<BTreeMap<String, String>> {
         let ways = self.ways(text);
@@ -236,6 +243,52 @@ impl Template {
     }
 }
 
+/// Fills the expressions of a template with values, without what [`Template::values`] reads them back with.
+fn fill(template: &str, values: &BTreeMap<String, String>) -> String {
+    let mut pieces = template.split('{');
+    let mut filled = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let (expression, literal) = piece.split_once('}').unwrap_or((piece, ""));
+        fill_expression(expression, values, &mut filled);
+        filled.push_str(literal);
+    }
+    filled
+}
+
+fn fill_expression(text: &str, values: &BTreeMap<String, String>, filled: &mut String) {
+    let names = text.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
+    let operator = text.strip_suffix(names).unwrap_or_default();
+    let between = match operator {
+        "" | "+" | "#" => ",",
+        "?" => "&",
+        other => other,
+    };
+    let mut begin = if operator == "+" { "" } else { operator };
+    for variable in names.split(',').filter_map(Variable::parse) {
+        let Some(value) = values.get(&variable.name) else { continue };
+        let joint = if matches!(between, "/" | ".") { between } else { "," };
+        for item in value.split(|it: char| variable.is_list && joint.contains(it)) {
+            filled.push_str(begin);
+            if matches!(operator, "?" | "&" | ";") {
+                filled.extend([&variable.name, "="]);
+            }
+            for letter in item.chars().take(variable.most) {
+                let is_kept = u8::try_from(letter).is_ok_and(|byte| {
+                    is_unreserved(byte) || (matches!(operator, "+" | "#") && is_legal(byte))
+                });
+                if is_kept {
+                    filled.push(letter);
+                } else {
+                    let mut units = [0; 4];
+                    let letter = letter.encode_utf8(&mut units);
+                    filled.extend(utf8_percent_encode(letter, NON_ALPHANUMERIC));
+                }
+            }
+            begin = between;
+        }
+    }
+}
+
 impl Variable {
     fn parse(text: &str) -> Option<Self> {
         let (text, is_list) = text.strip_suffix('*').map_or((text, false), |name| (name, true));
@@ -308,7 +361,6 @@ fn is_between(text: &str, place: usize) -> bool {
 mod tests {
     use std::fmt::Write as _;
 
-    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
     use proptest::prelude::*;
 
     use super::*;
@@ -459,44 +511,6 @@ x:a                           x:a                             .
         assert!(template.steps.iter().map(|step| step.after.len()).sum::<usize>() <= 2 * 34);
     }
 
-    /// Expands texts and lists by RFC 6570 §3.2, without the code above.
-    fn expanded(template: &str, values: &BTreeMap<String, String>) -> String {
-        let mut pieces = template.split('{');
-        let mut out = pieces.next().unwrap().to_owned();
-        for piece in pieces {
-            let (inside, literal) = piece.split_once('}').unwrap();
-            let names = inside.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
-            let operator = &inside[..inside.len() - names.len()];
-            let between = match operator {
-                "" | "+" | "#" => ",",
-                "?" => "&",
-                other => other,
-            };
-            let mut begin = if operator == "+" { "" } else { operator };
-            for spec in names.split(',') {
-                let name = spec.trim_end_matches('*');
-                let Some(value) = values.get(name) else { continue };
-                let joint = if "/.".contains(between) { between } else { "," };
-                for item in value.split(|it: char| spec != name && joint.contains(it)) {
-                    out.push_str(begin);
-                    if "?&;".contains(operator) && !operator.is_empty() {
-                        write!(out, "{name}=").unwrap();
-                    }
-                    for letter in item.chars() {
-                        let keep = operator == "+" && is_legal(u8::try_from(letter).unwrap_or(0));
-                        let text = letter.to_string();
-                        let coded = utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string();
-                        let plain = keep || "-._~".contains(letter);
-                        out.push_str(if plain { &text } else { &coded });
-                    }
-                    begin = between;
-                }
-            }
-            out.push_str(literal);
-        }
-        out
-    }
-
     fn sorted(uri: &str) -> (&str, Vec<&str>) {
         let (head, query) = uri.split_once('?').unwrap_or((uri, ""));
         let mut pairs: Vec<&str> = query.split('&').collect();
@@ -520,7 +534,7 @@ x:a                           x:a                             .
             template.push_str(form);
             let names = ["v0", "w0", "v1", "w1", "v2", "w2", "q", "r", "-"];
             let values = names.iter().map(ToString::to_string).zip(texts).collect();
-            let text = expanded(&template, &values);
+            let text = fill(&template, &values);
             let (head, mut pairs) = sorted(&text);
             pairs.retain(|pair| !pair.is_empty());
             let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
@@ -528,7 +542,7 @@ x:a                           x:a                             .
             let parsed = Template::parse(&template).ok().zip(ResourceUri::parse(&format!("{head}{query}")).ok());
 
             if let Some(values) = parsed.and_then(|(template, uri)| template.values(&uri)) {
-                let again = expanded(&template, &values);
+                let again = fill(&template, &values);
                 prop_assert_eq!(sorted(&again), sorted(&text), "{}", template);
             }
         }
@@ -539,7 +553,7 @@ x:a                           x:a                             .
             let names = ["a", "b", "c"].map(str::to_owned);
             let values: BTreeMap<_, _> = names.into_iter().zip([a, b, c]).collect();
             prop_assume!(!values.values().any(|it| it.contains('\0')));
-            let uri = ResourceUri::parse(&expanded(template.text(), &values)).unwrap();
+            let uri = ResourceUri::parse(&template.fill(&values)).unwrap();
 
             prop_assert_eq!(template.values(&uri), Some(values));
         }

@@ -11,7 +11,8 @@ use crate::policy::{
         slot::{Candidate, Slot},
     },
     call::identity::Principal,
-    engine::{Key, PrincipalKeys},
+    engine::{Insight, Key, PrincipalKeys, Situation},
+    language::context_paths::TAGS,
     load::compiled::Compiled,
     terms::{Effect, Phase, Status},
 };
@@ -50,17 +51,20 @@ pub(in crate::policy) struct AccessRow {
     sets: [Vec<u64>; 4],
 }
 
-/// The place of a policy's word among the four sets; none when it has no say in a request.
-fn column(candidate: &Candidate) -> Option<usize> {
+/// The place of a policy's word among the four sets; none when it has no say in a request. Of a condition that looks at
+/// nothing but the resource it may be known whether it `holds`.
+fn column(candidate: &Candidate, holds: Option<Result<bool, &'static str>>) -> Option<usize> {
     let policy: &Compiled = &candidate.policy;
     let Status::Active = policy.annotations.status else { return None };
     let Phase::Request = policy.annotations.phase else { return None };
-    let depends = policy.has_condition() || !policy.annotations.obligations.is_empty();
-    match (policy.effect, candidate.is_valid()) {
-        (Effect::Permit, true) => Some(usize::from(depends)),
-        (Effect::Permit, false) => None,
-        (Effect::Forbid, true) => Some(2 + usize::from(depends)),
-        (Effect::Forbid, false) => Some(2),
+    let is_open = policy.has_condition() && holds.is_none();
+    let depends = is_open || !policy.annotations.obligations.is_empty();
+    match (policy.effect, candidate.is_valid(), holds) {
+        (Effect::Permit, false, _) | (_, true, Some(Ok(false))) => None,
+        (Effect::Permit, true, Some(Err(_))) => None,
+        (Effect::Permit, true, Some(Ok(true)) | None) => Some(usize::from(depends)),
+        (Effect::Forbid, false, _) | (Effect::Forbid, true, Some(Err(_))) => Some(2),
+        (Effect::Forbid, true, Some(Ok(true)) | None) => Some(2 + usize::from(depends)),
     }
 }
 
@@ -109,7 +113,7 @@ impl AccessTable {
             let candidates = slots.get(tool).into_iter().flat_map(|slot| &slot.candidates);
             for candidate in candidates {
                 let scope = &candidate.policy.rule.scope.principal;
-                if let (Some(column), Some(key)) = (column(candidate), keys.find(scope)) {
+                if let (Some(column), Some(key)) = (column(candidate, None), keys.find(scope)) {
                     rows.entry(key).or_default().set(column, number, words);
                 }
             }
@@ -119,15 +123,29 @@ impl AccessTable {
     }
 }
 
-pub(in crate::policy) fn access(slot: &Slot, principal: &Principal) -> Access {
+/// Access of a principal to what the slot is of. In a `situation` the resource is known, and with it what conditions say
+/// that look at nothing else.
+pub(in crate::policy) fn access(
+    slot: &Slot,
+    principal: &Principal,
+    situation: Option<&Situation>,
+) -> Access {
+    let insight = situation.map(Insight::into);
     let mut said = [false; 4];
     for candidate in &slot.candidates {
         let scope = &candidate.policy.rule.scope.principal;
         if scope.means(principal.party.uid(), &principal.entities)
-            && let Some(said) = column(candidate).and_then(|column| said.get_mut(column))
+            && let holds = insight.as_ref().and_then(|known| holds(&candidate.policy, known))
+            && let Some(said) = column(candidate, holds).and_then(|column| said.get_mut(column))
         {
             *said = true;
         }
     }
     Access::of(said)
+}
+
+/// Returns what the condition of a policy says that looks at nothing but the resource and the principal.
+fn holds(policy: &Compiled, known: &Insight<'_>) -> Option<Result<bool, &'static str>> {
+    let condition = policy.rule.lean().filter(|_| policy.paths.is_within(&["resource", TAGS]))?;
+    Some(known.holds(condition))
 }

@@ -72,7 +72,7 @@ impl Rule {
     }
 
     /// Condition beside the scope, as it is evaluated.
-    pub(super) fn lean(&self) -> Option<&Expr> {
+    pub(in crate::policy) fn lean(&self) -> Option<&Expr> {
         self.lean.as_deref()
     }
 

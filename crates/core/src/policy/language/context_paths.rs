@@ -35,6 +35,11 @@ impl Paths {
         if self.whole { Some(&WHOLE) } else { self.members.get(name) }
     }
 
+    /// Returns true if nothing beside these members is read.
+    pub(in crate::policy) fn is_within(&self, members: &[&str]) -> bool {
+        !self.whole && self.members.keys().all(|name| members.contains(&name.as_str()))
+    }
+
     /// The members that are read one by one.
     pub(in crate::policy) fn members(&self) -> impl Iterator<Item = (&String, &Self)> {
         self.members.iter()
@@ -85,6 +90,11 @@ impl Paths {
             }
         }
         found
+    }
+
+    /// Adds what is read below a member.
+    pub(in crate::policy) fn add(&mut self, member: &str, read: &Self) {
+        self.members.entry(member.to_owned()).or_default().merge(read);
     }
 
     /// Makes the path known with everything below it.

@@ -5,17 +5,27 @@ use std::{collections::BTreeSet, str::FromStr};
 
 use cedar_policy::{EntityTypeName, EntityUid};
 
+use serde_json::json;
+
 use super::PolicySet;
 use crate::{
     capability::Capability,
+    clock::Timestamp,
     id::PrincipalId,
+    json::Document,
     policy::{
         bind::access_table::{Access, AccessRow, AccessTable, access},
-        call::identity::Principal,
+        call::{
+            identity::Principal,
+            question::{DlpFacts, Question},
+        },
         engine::EntityScope,
-        language::entity_types::{entity_types, principal_uid},
+        language::{
+            context_paths::Paths,
+            entity_types::{entity_types, principal_uid},
+        },
         load::obligations::{Channel, PolicyObligations},
-        terms::Status,
+        terms::{Phase, Status},
     },
 };
 
@@ -33,9 +43,15 @@ impl Accesses<'_> {
     pub fn of(&self, tool: &Capability) -> Access {
         let bound = self.set.slots.get(tool.id.slot());
         let current = bound.is_some_and(|slot| slot.tool_version == tool.slot_version());
-        match self.table.numbers.get(tool.id.slot()) {
+        let expected = match self.table.numbers.get(tool.id.slot()) {
             Some(number) if current => self.row.access(*number),
-            Some(_) | None => access(&self.set.slot(tool), self.principal),
+            Some(_) | None => access(&self.set.slot(tool), self.principal, None),
+        };
+        match tool.uri() {
+            Some(uri) if expected == Access::Conditional => {
+                self.set.access_to(self.principal, tool, uri)
+            }
+            Some(_) | None => expected,
         }
     }
 
@@ -64,7 +80,43 @@ impl PolicySet {
     /// Returns the access of `principal` to one tool.
     #[must_use]
     pub fn access(&self, principal: &Principal, tool: &Capability) -> Access {
-        access(&self.slot(tool), principal)
+        match tool.uri() {
+            Some(uri) => self.access_to(principal, tool, uri),
+            None => access(&self.slot(tool), principal, None),
+        }
+    }
+
+    /// Returns the access of `principal` to the resource of this URI, which is read by `tool`: conditions that look at
+    /// nothing but the resource count as what they say of it. What cannot be shown to the policies is denied.
+    #[must_use]
+    pub fn access_to(&self, principal: &Principal, tool: &Capability, uri: &str) -> Access {
+        let slot = self.slot(tool);
+        let Some(wanted) = slot.reads.member("resource") else {
+            return access(&slot, principal, None);
+        };
+        let mut reads = Paths::default();
+        reads.add("resource", wanted);
+        let input = Document::of(&json!({ "uri": uri }));
+        let none = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
+        let question = Question {
+            principal,
+            tool,
+            input: input.root(),
+            facts: None,
+            phase: Phase::Request,
+            dlp: none,
+            output: None,
+            dlp_output: None,
+            time: Timestamp::default(),
+            source_ip: None,
+            bytes: 0,
+            mfa: false,
+        };
+        let context = slot.context(&question, &reads);
+        match context.and_then(|context| slot.situation(principal, context)) {
+            Ok(situation) => access(&slot, principal, Some(&situation)),
+            Err(_) => Access::Deny,
+        }
     }
 
     /// Returns true if the policy of this name can apply to `tool`. Built-ins apply to every tool;

@@ -91,6 +91,7 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
         });
         Invocation {
             tool,
+            completes: None,
             view: Ok(View::default()),
             key: Ok(None),
             body: input,

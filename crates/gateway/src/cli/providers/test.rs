@@ -121,6 +121,7 @@ async fn call_tool(node: &Node, tool: &str, input: Document) -> Result<Document,
     let bytes = input.root().raw().len();
     let invocation = Invocation {
         tool: tool_named(tool),
+        completes: None,
         view: Ok(View::Mcp),
         key: Ok(None),
         body: Ok((input, u64::try_from(bytes).unwrap_or(u64::MAX))),

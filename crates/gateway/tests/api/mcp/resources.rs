@@ -17,6 +17,9 @@ when { context.resource.host == "shut.example" };
 @id("no-board") @reason("Minutes stay inside")
 forbid (principal, action in Mcp::Action::"kind:resource", resource is Mcp::Resource)
 when { context.resource.path like "*/board/*" };
+@id("small") @reason("Only small requests")
+forbid (principal, action == Mcp::Action::"resource:up", resource)
+when { context.resource.host == "large" && context.request.bytes > 1 };
 @id("mask-mail") @phase("response") @redact("output: email")
 forbid (principal, action in Mcp::Action::"provider:up", resource)
 when { context has dlp_output && context.dlp_output.findings.contains("email") };
@@ -51,6 +54,7 @@ fn offered() -> Vec<HostileTool> {
         tool("asks", Script::Asks(asked.to_string())),
         resource("notes://a", Script::Echo),
         resource("notes://board/b", Script::Echo),
+        resource("notes://large", Script::Echo),
         resource("notes://x/board/b", Script::Echo),
         resource("notes://mail", text("notes://mail", "Write to ada@acme.example.")),
         resource("notes://key", text("notes://key", "AKIAIOSFODNN7EXAMPLX")),
@@ -152,22 +156,24 @@ const READS: &[(&str, i64, &str, &str, usize)] = &[
     ("notes://a", 0, "success", "resource:up:notes://a", 1),
     ("notes://files/b.txt", 0, "success", FILE, 1),
     ("https://open.example/xpage", 0, "success", UNLISTED, 1),
-    ("https://open.example/x/board/page", 403, "denied", UNLISTED, 0),
-    ("https://shut.example/page", 403, "denied", UNLISTED, 0),
-    ("notes://b", 403, "denied", UNLISTED, 0),
+    // Policies that look at the resource alone deny these, so no list shows them.
+    ("https://open.example/x/board/page", -32602, "not_found", UNLISTED, 0),
+    ("https://shut.example/page", -32602, "not_found", UNLISTED, 0),
+    ("notes://b", -32602, "not_found", UNLISTED, 0),
+    ("notes://x/board/b", -32602, "not_found", UNLISTED, 0),
     ("notes://files/a%2Fb", -32602, "not_found", UNLISTED, 0),
-    ("notes://x/board/b", 403, "denied", "resource:up:notes://x/board/b", 0),
+    ("notes://large", 403, "denied", "resource:up:notes://large", 0),
     ("notes://files/AKIAIOSFODNN7EXAMPLX", 403, "denied", FILE, 0),
     ("notes://mail", 0, "success", "resource:up:notes://mail", 1),
     ("notes://empty", -32602, "not_found", "resource:up:notes://empty", 1),
     ("notes://gone", -32602, "not_found", "resource:up:notes://gone", 1),
     ("notes://odd", 502, "upstream_error", "resource:up:notes://odd", 1),
     ("notes://null", 0, "success", "resource:up:notes://null", 1),
-    ("notes://wide/a/c", 403, "denied", UNLISTED, 0),
+    ("notes://wide/a/c", -32602, "not_found", UNLISTED, 0),
     // Templates that could make it cost more steps than a read has.
     (LONG, -32602, "not_found", UNLISTED, 0),
     ("https://h.example/t/a", 0, "success", SITE, 1),
-    ("https://shut.example/t/a", 403, "denied", SITE, 0),
+    ("https://shut.example/t/a", -32602, "not_found", UNLISTED, 0),
     // Readers that decode or read addresses otherwise would find another place than the policy.
     ("https://shut.example./t/a", -32602, "not_found", UNLISTED, 0),
     ("https://%EF%BD%93hut.example/t/a", -32602, "not_found", UNLISTED, 0),
@@ -303,7 +309,7 @@ async fn a_list_that_fails_later_leaves_what_was_listed() {
 
 async fn leaves_what_was_listed(policies: &str, code: i64) {
     let scene = scene_with(offered(), EXPOSED, |builder| builder.policies(policies)).await;
-    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, 403));
+    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, -32602));
 
     scene.upstream.break_method("resources/list", code);
     let admin = admin(&scene);
@@ -312,9 +318,10 @@ async fn leaves_what_was_listed(policies: &str, code: i64) {
     let path = format!("/v1/providers/{id}/test");
     scene.gateway.post(&admin, &path, "{}").await.ok();
 
-    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, 403));
+    assert_eq!(error(&read(&scene, "/mcp/up", "notes://files/waits").await), (200, -32602));
+    has!(read(&scene, "/mcp/up", "notes://bare").await, 200, "/result/contents/0/text": "notes://bare");
     let listed = ask(&scene.gateway, &scene.who, "/mcp/up", "resources/list", json!({})).await;
-    assert!(uris(&listed, "resources", "uri").contains(&"notes://a".to_owned()));
+    assert_eq!(uris(&listed, "resources", "uri"), ["notes://bare"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -415,7 +422,8 @@ async fn rest_lists_resources_and_reads_them() {
         (json!({"uri": "https://open.example/xpage"}), 404, "not_found"),
         (json!({"uri": "notes://a", "provider": "other"}), 404, "not_found"),
         (json!({"uri": "//a", "provider": "up:notes"}), 400, "invalid_request"),
-        (json!({"uri": "notes://x/board/b"}), 403, "policy_denied"),
+        (json!({"uri": "notes://x/board/b"}), 404, "not_found"),
+        (json!({"uri": "notes://large"}), 403, "policy_denied"),
         (json!({"uri": 7}), 400, "invalid_request"),
         (json!({"provider": "up"}), 400, "invalid_request"),
         (json!({"uri": "notes://a", "more": 1}), 400, "invalid_request"),

@@ -257,7 +257,8 @@ impl Tools {
     fn may_know_of(&self, ctx: &Ctx, slug: &str, kind: CapabilityKind) -> bool {
         let listed = |of: &CapabilityKind| {
             let connection = ctx.session.connections.get(slug);
-            connection.is_some_and(|it| it.listed(*of).iter().any(|it| !self.is_hidden(ctx, it)))
+            connection
+                .is_some_and(|it| it.listed(*of).iter().any(|it| !self.is_hidden(ctx, it, None)))
         };
         let mut alike =
             CapabilityKind::ALL.into_iter().filter(|it| it.governed() == kind.governed());
