@@ -1,4 +1,4 @@
-// The MCP server whose tools the official conformance suite asks for, over stdio, on the official
+// The MCP server whose tools, prompts and resources the official conformance suite asks for, over stdio, on the official
 // TypeScript SDK, in both eras of the protocol.
 //
 //   PORTCULLIS_TEST_SERVERS=… node fixtures.mjs
@@ -12,7 +12,8 @@ const packages = createRequire(join(process.env.PORTCULLIS_TEST_SERVERS, "packag
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const sdk = await load("@modelcontextprotocol/server");
 const { serveStdio } = await load("@modelcontextprotocol/server/stdio");
-const { McpServer, ProtocolError, fromJsonSchema, inputRequired, acceptedContent } = sdk;
+const { McpServer, ProtocolError, ResourceTemplate } = sdk;
+const { fromJsonSchema, inputRequired, acceptedContent } = sdk;
 const { CLIENT_CAPABILITIES_META_KEY } = sdk;
 
 const PNG =
@@ -162,6 +163,26 @@ const ASKING = {
   },
 };
 
+/** Prompts: their arguments, and the contents of their messages. */
+const PROMPTS = {
+  test_simple_prompt: [[], () => [text("A simple prompt.")]],
+  test_prompt_with_arguments: [["arg1", "arg2"], ({ arg1, arg2 }) => [text(`${arg1} and ${arg2}`)]],
+  test_prompt_with_embedded_resource: [
+    ["resourceUri"],
+    ({ resourceUri }) => [
+      resource(resourceUri, "text/plain", "What the resource holds."),
+      text("Read the resource above."),
+    ],
+  ],
+  test_prompt_with_image: [[], () => [image, text("Describe the image.")]],
+};
+
+/** Resources by URI. */
+const RESOURCES = {
+  "test://static-text": { mimeType: "text/plain", text: "A text that stays." },
+  "test://static-binary": { mimeType: "image/png", blob: PNG },
+};
+
 /** Requests to the client while a call runs, which only the older era has. */
 const ELICITED = {
   test_elicitation: {
@@ -182,7 +203,7 @@ const ELICITED = {
 function build() {
   const server = new McpServer(
     { name: "fixtures", version: "1.0.0" },
-    { capabilities: { tools: { listChanged: true }, logging: {} } },
+    { capabilities: { tools: { listChanged: true }, logging: {}, prompts: {}, resources: {} } },
   );
   const tool = (name, schema, call) => {
     const inputSchema = fromJsonSchema(schema);
@@ -239,7 +260,38 @@ function build() {
       return done(`User response: ${JSON.stringify(answer)}`);
     });
   }
+  addPrompts(server);
+  addResources(server);
   return server;
+}
+
+const messages = (contents) => ({ messages: contents.map((content) => ({ role: "user", content })) });
+
+function addPrompts(server) {
+  const description = "A fixture.";
+  for (const [name, [names, make]] of Object.entries(PROMPTS)) {
+    const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+    const argsSchema = names.length ? fromJsonSchema(object(properties)) : undefined;
+    server.registerPrompt(name, { description, argsSchema }, (given) => messages(make(given)));
+  }
+  server.registerPrompt("test_input_required_result_prompt", { description }, ({ mcpReq }) => {
+    const told = acceptedContent(mcpReq.inputResponses, "user_context")?.context;
+    if (typeof told === "string") return messages([text(`In the context of ${told}.`)]);
+    const user_context = form("Which context?", { context: { type: "string" } });
+    return inputRequired({ inputRequests: { user_context } });
+  });
+}
+
+function addResources(server) {
+  for (const [uri, contents] of Object.entries(RESOURCES)) {
+    const read = () => ({ contents: [{ uri, ...contents }] });
+    server.registerResource(uri, uri, { mimeType: contents.mimeType }, read);
+  }
+  const complete = { id: (begin) => ["101", "102", "201"].filter((id) => id.startsWith(begin)) };
+  const template = new ResourceTemplate("test://template/{id}/data", { list: undefined, complete });
+  server.registerResource("template", template, { mimeType: "application/json" }, (uri, { id }) => ({
+    contents: [{ uri: uri.href, mimeType: "application/json", text: JSON.stringify({ id }) }],
+  }));
 }
 
 serveStdio(build);

@@ -275,34 +275,25 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         "resources/read" => {
             let tool = at(&message, "/params/uri").as_str().unwrap_or_default().to_owned();
             let exact = shared.tools.iter().find(|it| it.name == tool && it.reads(&tool));
-            let known = exact.or_else(|| shared.tools.iter().find(|it| it.reads(&tool)));
-            let script = known.map_or(Script::Rpc(-32602), |known| known.script.clone());
-            let call = HostileCall { tool, headers, body, message };
-            shared.saw(call.clone());
-            play(&mut stream, &script, &call, shared).await
+            let script = exact.map(|known| known.script.clone());
+            let script = script.unwrap_or_else(|| shared.scripted(-32602, |it| it.reads(&tool)));
+            meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
         "completion/complete" => {
             let argument = at(&message, "/params/argument/name").as_str().unwrap_or_default();
             let tool = format!("?{argument}");
-            let known = shared.tools.iter().find(|it| it.name == tool);
-            let script = known.map_or(Script::Rpc(-32601), |known| known.script.clone());
-            let call = HostileCall { tool, headers, body, message };
-            shared.saw(call.clone());
-            play(&mut stream, &script, &call, shared).await
+            let script = shared.scripted(-32601, |it| it.name == tool);
+            meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
         "tools/call" | "prompts/get" => {
             let is_prompt = method == "prompts/get";
             let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
-            let same = |known: &&HostileTool| {
+            let script = shared.scripted(-32602, |known| {
                 known.name == tool
                     && known.prompt.is_some() == is_prompt
                     && known.resource.is_none()
-            };
-            let script = shared.tools.iter().find(same);
-            let script = script.map_or(Script::Rpc(-32602), |known| known.script.clone());
-            let call = HostileCall { tool, headers, body, message };
-            shared.saw(call.clone());
-            play(&mut stream, &script, &call, shared).await
+            });
+            meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
         _ => send(&mut stream, 404, &failure(&id, -32601)).await,
     }
@@ -312,7 +303,24 @@ fn at<'a>(message: &'a Value, pointer: &str) -> &'a Value {
     message.pointer(pointer).unwrap_or(&Value::Null)
 }
 
+/// Notes a call and plays its script.
+async fn meet(
+    stream: &mut BufReader<TcpStream>,
+    script: &Script,
+    call: HostileCall,
+    shared: &Shared,
+) -> io::Result<()> {
+    shared.saw(call.clone());
+    play(stream, script, &call, shared).await
+}
+
 impl Shared {
+    /// The script of the first tool that is meant, or an error of this code.
+    fn scripted(&self, code: i64, is_meant: impl Fn(&HostileTool) -> bool) -> Script {
+        let known = self.tools.iter().find(|it| is_meant(it));
+        known.map_or(Script::Rpc(code), |known| known.script.clone())
+    }
+
     fn saw(&self, call: HostileCall) {
         self.calls.lock().expect("the calls").push(call);
         self.count.send_modify(|count| *count += 1);

@@ -97,12 +97,16 @@ impl CallAnswer {
             }
             values.push(text);
         }
-        let mut completion = json!({ "values": values, "hasMore": has_more });
-        if let Some(total) = told.get("total").and_then(|it| it.to_value().as_u64()) {
-            completion["total"] = json!(total);
-        }
-        let members =
-            [("completion", Some(Document::of(&completion))), (meta::META, meta_of(&reply.result))];
+        let total = told.get("total").and_then(|it| it.to_value().as_u64());
+        let completion = [
+            ("values", Some(json!(values))),
+            ("hasMore", Some(json!(has_more))),
+            ("total", total.map(Value::from)),
+        ];
+        let completion =
+            completion.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
+        let completion = Document::of(&Value::Object(completion.collect()));
+        let members = [("completion", Some(completion)), (meta::META, meta_of(&reply.result))];
         let more = members.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
         let (more, is_mended) = (more.collect(), reply.is_mended);
         Ok(Self::Result(CallResult { kind, is_mended, more, ..CallResult::default() }))

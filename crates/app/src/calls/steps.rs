@@ -72,10 +72,8 @@ impl Calls {
         let visible = self.find(ctx, &asked, uri)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
-        if asked.kind() == CapabilityKind::Resource {
-            if uri != Some(asked.name()) {
-                return Err(Refusal::bad_request("`uri` has to be that of the resource."));
-            }
+        if asked.kind() == CapabilityKind::Resource && uri != Some(asked.name()) {
+            return Err(Refusal::bad_request("`uri` has to be that of the resource."));
         }
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {

@@ -5,7 +5,7 @@ use std::{borrow::Cow, future::pending};
 use portcullis_core::{
     call::Completion,
     capability::CapabilityName,
-    json::{JsonValue as _, Node},
+    json::Node,
     mcp::{Era, MODERN, Method, interaction::ClientCapabilities, meta},
     refusal::{Executed, UpstreamReason},
     trace::TraceParent,

@@ -60,8 +60,9 @@ fn column(candidate: &Candidate, holds: Option<Result<bool, &'static str>>) -> O
     let is_open = policy.has_condition() && holds.is_none();
     let depends = is_open || !policy.annotations.obligations.is_empty();
     match (policy.effect, candidate.is_valid(), holds) {
-        (Effect::Permit, false, _) | (_, true, Some(Ok(false))) => None,
-        (Effect::Permit, true, Some(Err(_))) => None,
+        (Effect::Permit, false, _)
+        | (Effect::Permit, true, Some(Err(_)))
+        | (_, true, Some(Ok(false))) => None,
         (Effect::Permit, true, Some(Ok(true)) | None) => Some(usize::from(depends)),
         (Effect::Forbid, false, _) | (Effect::Forbid, true, Some(Err(_))) => Some(2),
         (Effect::Forbid, true, Some(Ok(true)) | None) => Some(2 + usize::from(depends)),
