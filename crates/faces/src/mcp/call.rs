@@ -98,10 +98,14 @@ impl AskedUse {
     }
 
     fn of(
+        method: Option<Method>,
         of: CapabilityKind,
         params: Node<'_>,
         arguments: Option<Document>,
     ) -> Result<Self, ProtocolError> {
+        if method == Some(Method::Complete) {
+            return Self::of_completion(of, params);
+        }
         let text = |member| params.get(member).and_then(Node::text).map(str::to_owned);
         if of == CapabilityKind::Resource {
             let name =
@@ -136,6 +140,25 @@ impl WantedCall {
             Name::Unlisted => Err(not_found(self.of, &self.tool)),
         }
     }
+
+    /// The call of it. Suggestions answer no questions, and ask none.
+    fn invoke(
+        self,
+        key: Result<Option<IdempotencyKey>, Refusal>,
+        bytes: u64,
+        conversation: Conversation,
+    ) -> Invocation {
+        let is_use = self.completes.is_none();
+        Invocation {
+            tool: self.capability_id(),
+            completes: self.completes,
+            view: Ok(View::Mcp),
+            key,
+            body: Ok((self.input, bytes)),
+            conversation: if is_use { conversation } else { Conversation::default() },
+            task: None,
+        }
+    }
 }
 
 /// Calls a tool, or one of those that find others.
@@ -149,20 +172,12 @@ pub(super) async fn call(
     arrived: MessageRequest,
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, method, .. } = asking;
-    let completes = method == Some(Method::Complete);
     let shown = AddressReply::of(params.root());
     let conversation = match conversation(gateway, &ctx, &params, &meta, era, &arrived).await {
-        // Suggestions answer no questions, and ask none.
-        Ok(_) if completes => Conversation::default(),
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
-    let asked = if completes {
-        AskedUse::of_completion(of, params.root())
-    } else {
-        AskedUse::of(of, params.root(), arguments)
-    };
-    let asked = asked.map_err(Outcome::from);
+    let asked = AskedUse::of(method, of, params.root(), arguments).map_err(Outcome::from);
     let wanted = match asked {
         Ok(asked) => resolve_call(gateway, &ctx, face, asked, era, &arrived.headers).await,
         Err(answer) => Err(answer),
@@ -191,15 +206,7 @@ pub(super) async fn call(
     let held = waits.is_none() && opens_urls && shown == Some(AddressReply::Opened);
     let wait = held.then(|| Wait::lasting(gateway.mcp.approval_wait, &headers));
     let size = u64::try_from(bytes).unwrap_or(u64::MAX);
-    let invocation = move || Invocation {
-        tool: wanted.capability_id(),
-        completes: wanted.completes,
-        view: Ok(View::Mcp),
-        key: key(&headers, meta.root()),
-        body: Ok((wanted.input, size)),
-        conversation,
-        task: None,
-    };
+    let invocation = move || wanted.invoke(key(&headers, meta.root()), size, conversation);
     let by = named_by(face);
     let Some(token) = token else {
         let outcome = waiting::invoke(gateway, ctx, by, wait, bytes, invocation).await;
