@@ -151,7 +151,7 @@ impl Bench {
             message: message(&input),
             listed: catalogued
                 .iter()
-                .map(|tool| (tool.id.name().to_owned(), ListedTool::new(tool)))
+                .map(|tool| (tool.id.name().to_owned(), ListedTool::new(tool, None)))
                 .collect(),
             index: Index::build(&catalogued),
             bearer,

@@ -111,6 +111,12 @@ impl Definition {
         Self::resource(CapabilityKind::Resource, CapabilityName::unlisted(), Value::Null)
     }
 
+    /// The [`ui`](crate::mcp::apps) of a tool, if its provider exposes apps and it has any.
+    #[must_use]
+    pub fn ui(&self) -> Option<&Value> {
+        Some(&self.more).filter(|ui| self.kind == CapabilityKind::Tool && ui.is_object())
+    }
+
     /// Media type of a resource, as its server tells it.
     #[must_use]
     pub fn mime_type(&self) -> Option<&str> {

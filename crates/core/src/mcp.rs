@@ -5,6 +5,7 @@
 //! Both sides of the gateway use it: the client that calls upstream servers, and the server that
 //! agents speak to. Nothing here knows how messages travel.
 
+pub mod apps;
 pub mod code;
 pub mod header;
 pub mod interaction;

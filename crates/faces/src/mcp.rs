@@ -30,7 +30,7 @@ use portcullis_core::{
     json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
-        code, header, meta, tasks,
+        apps, code, header, meta, tasks,
     },
     principal::Scope,
     refusal::Refusal,
@@ -304,13 +304,20 @@ fn server_info() -> Value {
 /// era says with each request.
 fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
     let announced = json!({"listChanged": era == Era::Modern});
-    let extensions = json!({(tasks::EXTENSION): {}, (tasks::APPROVAL_EXTENSION): {}});
+    let mut extensions = Map::new();
+    if era == Era::Modern {
+        extensions.insert(tasks::EXTENSION.to_owned(), json!({}));
+        extensions.insert(tasks::APPROVAL_EXTENSION.to_owned(), json!({}));
+    }
+    if face.provider().is_some_and(|slug| gateway.app.tools.exposes_apps(ctx, slug)) {
+        extensions.insert(apps::EXTENSION.to_owned(), apps::declaration());
+    }
     let all = [
         Some(("tools", announced.clone())),
         offers(gateway, ctx, face, CapabilityKind::Prompt).then(|| ("prompts", announced.clone())),
         offers(gateway, ctx, face, CapabilityKind::Resource).then_some(("resources", announced)),
         completes(gateway, ctx, face).then(|| ("completions", json!({}))),
-        (era == Era::Modern).then_some(("extensions", extensions)),
+        (!extensions.is_empty()).then(|| ("extensions", Value::Object(extensions))),
     ];
     all.into_iter().flatten().map(|(name, told)| (name.to_owned(), told)).collect()
 }

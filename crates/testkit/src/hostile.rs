@@ -83,6 +83,8 @@ pub struct HostileTool {
     prompt: Option<Value>,
     /// More members of what is a resource, or a template of resources.
     resource: Option<Value>,
+    /// `_meta` of a tool.
+    meta: Option<Value>,
 }
 
 impl HostileTool {
@@ -90,7 +92,16 @@ impl HostileTool {
     pub fn new(name: &str, script: Script) -> Self {
         let name = name.to_owned();
         let schema = json!({"type": "object"});
-        Self { name, description: None, schema, output: None, script, prompt: None, resource: None }
+        Self {
+            name,
+            description: None,
+            schema,
+            output: None,
+            script,
+            prompt: None,
+            resource: None,
+            meta: None,
+        }
     }
 
     /// The same tool with a description.
@@ -118,6 +129,13 @@ impl HostileTool {
     #[must_use]
     pub fn reading(mut self, members: Value) -> Self {
         self.resource = Some(members);
+        self
+    }
+
+    /// The same tool with a `_meta`.
+    #[must_use]
+    pub fn meaning(mut self, meta: Value) -> Self {
+        self.meta = Some(meta);
         self
     }
 

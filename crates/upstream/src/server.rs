@@ -8,7 +8,7 @@ use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
     json::JsonValue,
-    mcp::Method,
+    mcp::{Method, apps::AppRules, interaction::ClientCapabilities},
     oauth::Challenge,
     refusal::Executed,
     trace::TraceParent,
@@ -32,7 +32,7 @@ use crate::{
     settings::{Credential, ServerSettings, Transport},
     stdio::{Launch, Stdio},
     text,
-    tools::{Collector, DefinitionList, Headers},
+    tools::{Apps, Collector, DefinitionList, Headers},
 };
 
 /// Longest time for a list of another kind than tools, and for suggestions.
@@ -48,6 +48,7 @@ pub struct Server(Arc<Inner>);
 struct Inner {
     slug: ProviderSlug,
     kinds: Vec<CapabilityKind>,
+    apps: Option<Arc<AppRules>>,
     call_timeout: Duration,
     forms: Forms,
     slots: Arc<FairSlots<OrgId>>,
@@ -88,6 +89,7 @@ impl Server {
         let (announcer, changed) = watch::channel(0);
         let slug = settings.slug.clone();
         let kinds = settings.kinds.clone();
+        let apps = settings.apps.clone().map(Arc::new);
         let call_timeout = settings.call_timeout;
         let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
@@ -96,6 +98,7 @@ impl Server {
         Ok(Self(Arc::new(Inner {
             slug,
             kinds,
+            apps,
             call_timeout,
             forms,
             slots,
@@ -117,6 +120,7 @@ impl Server {
                 Self(Arc::new(Inner {
                     slug: self.0.slug.clone(),
                     kinds: self.0.kinds.clone(),
+                    apps: self.0.apps.clone(),
                     call_timeout: self.0.call_timeout,
                     forms: self.0.forms,
                     slots: Arc::clone(&self.0.slots),
@@ -158,6 +162,12 @@ impl Server {
     #[must_use]
     pub fn kinds(&self) -> &[CapabilityKind] {
         &self.0.kinds
+    }
+
+    /// What its apps may do, if they pass.
+    #[must_use]
+    pub fn apps(&self) -> Option<&AppRules> {
+        self.0.apps.as_deref()
     }
 
     /// Transport: `tcp`, or the `pipe` of a program.
@@ -215,6 +225,9 @@ impl Server {
             }
         }
         all.peer = peer.unwrap_or_default();
+        if self.0.apps.is_some() {
+            all.add_pages();
+        }
         Ok(all)
     }
 
@@ -225,12 +238,17 @@ impl Server {
         deadline: Instant,
     ) -> Result<(DefinitionList, Option<u64>), CallError> {
         let link = &self.0.link;
-        let mut collector = Collector::new(kind, link.headers());
+        let has_more = self.0.kinds.contains(&CapabilityKind::Template);
+        let apps = self.0.apps.as_ref().map(|_| if has_more { Apps::Exposed } else { Apps::Alone });
+        let mut collector = Collector::new(kind, link.headers(), apps);
+        let capabilities =
+            ClientCapabilities { ui: self.0.apps.is_some(), ..ClientCapabilities::default() };
         let mut cursor: Option<String> = None;
         loop {
             let said = ServerWords::default();
             let request = Outgoing {
                 cursor: cursor.as_deref(),
+                capabilities,
                 said: Some(&said),
                 peer,
                 ..Outgoing::bare(Method::list_of(kind))
@@ -275,11 +293,13 @@ impl Server {
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
         let method = Method::use_of(id.kind());
         let reads = method == Method::ReadResource;
+        let declared = call.round().capabilities;
+        let ui = declared.ui && self.0.apps.is_some();
         let request = Outgoing {
             name: (!reads).then_some(&definition.name),
             arguments: (!reads).then(|| call.input()),
             uri: call.input().get("uri").and_then(JsonValue::text).filter(|_| reads),
-            capabilities: call.round().capabilities,
+            capabilities: ClientCapabilities { ui, ..declared },
             responses: call.responses(),
             state: call.round().state.as_deref(),
             traceparent: trace.traceparent,
@@ -441,7 +461,8 @@ impl Link {
             Transport::Http { endpoint, credential } => {
                 let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
                 let endpoint = Endpoint { clients, uri: endpoint.uri()?, credential };
-                let accepted = AcceptedMessages { announcements: true, forms: settings.forms };
+                let (forms, apps) = (settings.forms, settings.apps.is_some());
+                let accepted = AcceptedMessages { announcements: true, forms, apps };
                 let (connection, stop) = Connection::new(
                     endpoint, accepted, settings.max_response_bytes, ids, tasks, changed,
                 );
@@ -453,6 +474,7 @@ impl Link {
                 program,
                 protocol: settings.protocol,
                 forms: settings.forms,
+                apps: settings.apps.is_some(),
                 call_timeout: settings.call_timeout,
                 start_timeout: settings.start_timeout,
                 silence: settings.connect_timeout,

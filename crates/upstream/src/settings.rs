@@ -11,7 +11,7 @@ use std::{
 use http::{HeaderName, HeaderValue};
 use portcullis_core::{
     capability::{CapabilityKind, ProviderSlug},
-    mcp::LEGACY,
+    mcp::{LEGACY, apps::AppRules},
     secret::Secret,
 };
 
@@ -36,6 +36,9 @@ pub struct ServerSettings {
     pub max_in_flight: usize,
     /// Kinds of what it offers that are read and used.
     pub kinds: Vec<CapabilityKind>,
+    /// What its apps may do, if they pass. Without [`CapabilityKind::Template`] their pages are all that passes of its
+    /// resources.
+    pub apps: Option<AppRules>,
 }
 
 /// The longest call.
@@ -144,6 +147,7 @@ impl ServerSettings {
             max_response_bytes: 4 << 20,
             max_in_flight: 64,
             kinds: vec![CapabilityKind::Tool],
+            apps: None,
         }
     }
 

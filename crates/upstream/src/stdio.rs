@@ -44,6 +44,8 @@ pub(crate) struct Launch {
     pub(crate) program: Program,
     pub(crate) protocol: Protocol,
     pub(crate) forms: Forms,
+    /// Pages of its apps pass.
+    pub(crate) apps: bool,
     pub(crate) call_timeout: Duration,
     /// The time to start, handshake included.
     pub(crate) start_timeout: Duration,

@@ -1,7 +1,7 @@
 //! The tools, prompts and resources a server lists, bounded and made harmless to look at.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fmt,
     sync::Arc,
     time::Duration,
@@ -9,6 +9,10 @@ use std::{
 
 use portcullis_core::{
     capability::{CapabilityKind, CapabilityName, Definition},
+    mcp::{
+        apps::{self, MEDIA_TYPE, SCHEME, UI},
+        meta::META,
+    },
     refusal::Executed,
 };
 use serde_json::{Map, Value, json};
@@ -131,10 +135,36 @@ impl DefinitionList {
         self.unlisted().chain(self.not_offered.iter().copied())
     }
 
+    /// Adds the pages that its tools name and no list has.
+    pub(crate) fn add_pages(&mut self) {
+        let page = |it: &Definition| it.ui()?.get("resourceUri")?.as_str().map(str::to_owned);
+        let pages: BTreeSet<String> = self.definitions.iter().filter_map(page).collect();
+        for uri in pages {
+            let is_listed =
+                |it: &Definition| it.kind == CapabilityKind::Resource && it.name.as_str() == uri;
+            if self.definitions.iter().any(is_listed) {
+                continue;
+            }
+            if let Ok(name) = CapabilityName::of_kind(CapabilityKind::Resource, &uri) {
+                let more = json!({ "name": uri, "mimeType": MEDIA_TYPE });
+                self.definitions.push(Definition::resource(CapabilityKind::Resource, name, more));
+            }
+        }
+    }
+
     /// Adds that a kind cannot be listed.
     pub(crate) fn add_unlisted(&mut self, kind: CapabilityKind) {
         self.skipped.push(Skipped { kind, name: String::new(), why: SkipReason::Unlisted });
     }
+}
+
+/// Apps of a server that pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Apps {
+    /// Beside its resources.
+    Exposed,
+    /// Of its resources their pages pass and nothing else.
+    Alone,
 }
 
 /// Puts pages of one kind together.
@@ -142,6 +172,7 @@ impl DefinitionList {
 pub(crate) struct Collector {
     kind: CapabilityKind,
     headers: Headers,
+    apps: Option<Apps>,
     list: DefinitionList,
     params: ParamHeaders,
     names: HashSet<CapabilityName>,
@@ -153,10 +184,11 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    pub(crate) fn new(kind: CapabilityKind, headers: Headers) -> Self {
+    pub(crate) fn new(kind: CapabilityKind, headers: Headers, apps: Option<Apps>) -> Self {
         Self {
             kind,
             headers,
+            apps,
             list: DefinitionList::default(),
             params: ParamHeaders::new(),
             names: HashSet::new(),
@@ -214,7 +246,8 @@ impl Collector {
         if !self.is_offered {
             self.list.not_offered.push(self.kind);
         }
-        if self.kind == CapabilityKind::Resource && self.is_offered {
+        let pages_alone = self.apps == Some(Apps::Alone);
+        if self.kind == CapabilityKind::Resource && self.is_offered && !pages_alone {
             self.list.definitions.push(Definition::unlisted());
         }
         (self.list, self.params)
@@ -227,6 +260,10 @@ impl Collector {
             CapabilityKind::Template => "uriTemplate",
         };
         let name = tool.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let pages_alone = self.apps == Some(Apps::Alone);
+        if self.kind == CapabilityKind::Resource && pages_alone && !name.starts_with(SCHEME) {
+            return;
+        }
         if let Err(why) = self.try_add(&name, tool) {
             self.skip(&name, why);
         }
@@ -269,7 +306,13 @@ impl Collector {
             CapabilityKind::Tool => self.tool(&name, &mut members)?,
             CapabilityKind::Prompt => prompt(&name, &mut members)?,
             CapabilityKind::Resource | CapabilityKind::Template => {
-                resource(self.kind, &name, &members)
+                let mut definition = resource(self.kind, &name, &members);
+                let ui = members.get(META).and_then(|meta| meta.get(UI));
+                let ui = ui.filter(|ui| ui.is_object() && self.apps.is_some());
+                if let (Some(ui), Value::Object(more)) = (ui, &mut definition.more) {
+                    more.insert(UI.to_owned(), ui.clone());
+                }
+                definition
             }
         };
         self.names.insert(name);
@@ -297,9 +340,12 @@ impl Collector {
         let seen = |schema| text::visible_schema(schema).ok_or(SkipReason::HiddenCharacters);
         let output = members.remove("outputSchema").filter(|schema| !schema.is_null());
         let annotations = members.remove("annotations").filter(Value::is_object);
+        let meta = members.get(META).filter(|_| self.apps.is_some());
+        let ui = meta.and_then(apps::of_tool);
         Ok(Definition {
             output_schema: output.map(seen).transpose()?,
             annotations: annotations.map(seen).transpose()?.unwrap_or(Value::Null),
+            more: ui.unwrap_or_default(),
             ..Definition::new(name.clone(), seen(input)?)
         })
     }
@@ -402,7 +448,7 @@ mod tests {
     }
 
     fn one_page(tools: &Value) -> DefinitionList {
-        let mut collector = Collector::new(CapabilityKind::Tool, Headers::Mirrored);
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::Mirrored, None);
         collector.add_page(&page(&json!({ "tools": tools }))).unwrap();
         collector.finish().0
     }
@@ -437,7 +483,7 @@ mod tests {
 
     #[test]
     fn unreadable_definitions_are_skipped_by_name_and_have_no_stand_in() {
-        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None);
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None, None);
         let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
         let tools = json!({"tools": [tool("a"), tool("b")]});
         let unreadable = ["b", ""].map(str::to_owned).into();
@@ -486,21 +532,21 @@ mod tests {
 
     #[test]
     fn pages_end_at_the_twentieth_or_where_a_cursor_repeats_or_says_nothing() {
-        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None);
+        let mut collector = Collector::new(CapabilityKind::Tool, Headers::None, None);
         let next = |n: usize| page(&json!({"tools": [], "nextCursor": format!("c{n}")}));
         let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
 
         assert_eq!(pages.count() + 1, MAX_PAGES);
         assert!(collector.finish().0.truncated);
 
-        let mut looping = Collector::new(CapabilityKind::Tool, Headers::None);
+        let mut looping = Collector::new(CapabilityKind::Tool, Headers::None, None);
         let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
         looping.add_page(&page(&json!({"tools": [tool], "nextCursor": "c1"}))).unwrap();
         assert_eq!(looping.add_page(&next(1)).unwrap(), None);
         let list = looping.finish().0;
         assert_eq!((list.definitions.len(), list.truncated), (1, true));
 
-        let mut ended = Collector::new(CapabilityKind::Tool, Headers::None);
+        let mut ended = Collector::new(CapabilityKind::Tool, Headers::None, None);
         assert_eq!(ended.add_page(&page(&json!({"tools": [], "nextCursor": ""}))).unwrap(), None);
         assert!(!ended.finish().0.truncated);
     }

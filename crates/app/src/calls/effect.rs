@@ -7,6 +7,10 @@ use portcullis_core::{
     call::{Answer, CallResult},
     hidden::spelled,
     json::{Document, JsonValue, Node},
+    mcp::{
+        apps::{AppRules, UI},
+        meta::META,
+    },
     policy::Access,
     refusal::{Executed, Refusal, UpstreamReason},
 };
@@ -56,7 +60,7 @@ impl Calls {
         connection.provider.called(&answered, begun, self.base.clock.now());
         ctx.trace_answer(&answered);
         let fits = self.fits(dispatch, answered.as_ref()).await;
-        let remarks = Remark::of(&visible.tool, answered.as_ref(), fits);
+        let mut remarks = Remark::of(&visible.tool, answered.as_ref(), fits);
         let outcome = match answered {
             Err(error) => {
                 connection.provider.record_failure();
@@ -65,7 +69,10 @@ impl Calls {
             Ok(CallAnswer::Asked(interaction)) => {
                 Box::pin(self.end_leg(dispatch, governance, *interaction)).await
             }
-            Ok(CallAnswer::Result(result)) => {
+            Ok(CallAnswer::Result(mut result)) => {
+                if narrow_pages(&mut result, connection.server().apps()) {
+                    remarks.push(Remark::PageNarrowed);
+                }
                 self.decide_result(dispatch, governance, result, fits).await
             }
         };
@@ -192,6 +199,33 @@ impl Calls {
         let text = result.pointer("/content/0/text").and_then(Value::as_str)?;
         Some(spelled(text).into_owned())
     }
+}
+
+/// Cuts what pages of apps ask for in a read to what the rules permit; without rules to nothing. Returns true if anything
+/// was cut.
+fn narrow_pages(result: &mut CallResult, rules: Option<&AppRules>) -> bool {
+    let is_page = |part: Node<'_>| part.get(META).is_some_and(|meta| meta.get(UI).is_some());
+    let mut is_cut = false;
+    for (_, told) in result.more.iter_mut().filter(|(name, _)| name == "contents") {
+        if !told.root().items().is_some_and(|mut parts| parts.any(is_page)) {
+            continue;
+        }
+        let mut contents = told.root().to_value();
+        let metas = contents.as_array_mut().into_iter().flatten();
+        let metas = metas.filter_map(|part| part.get_mut(META)?.as_object_mut());
+        for meta in metas {
+            let Some(asked) = meta.remove(UI) else { continue };
+            let Some(rules) = rules else {
+                is_cut = true;
+                continue;
+            };
+            let (held, less) = rules.narrow(&asked);
+            meta.insert(UI.to_owned(), held);
+            is_cut |= less;
+        }
+        *told = Document::of(&contents);
+    }
+    is_cut
 }
 
 /// The members of an object that are texts.

@@ -13,6 +13,8 @@ portcullis_core::words! {
         CharactersReplaced = "characters_replaced",
         /// The result does not fit the output schema of the tool.
         OutputMismatch = "output_mismatch",
+        /// A page asked for more than the provider's apps may have.
+        PageNarrowed = "page_narrowed",
     }
 }
 

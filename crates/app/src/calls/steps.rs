@@ -69,12 +69,12 @@ impl Calls {
         }
         let asked = invocation.tool?;
         let uri = input.root().get("uri").and_then(JsonValue::text);
-        let visible = self.find(ctx, &asked, uri)?;
-        event.set_target(visible.target());
-        ctx.trace_tool(&visible.tool);
         if asked.kind() == CapabilityKind::Resource && uri != Some(asked.name()) {
             return Err(Refusal::bad_request("`uri` has to be that of the resource."));
         }
+        let visible = self.find(ctx, &asked, uri)?;
+        event.set_target(visible.target());
+        ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;
         let of_key = key.map(|key| {
             let id = &visible.tool.id;

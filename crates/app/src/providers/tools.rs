@@ -16,6 +16,7 @@ use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     id::{OrgId, ProviderId},
+    mcp::apps,
     policy::Access,
     refusal::Refusal,
 };
@@ -243,6 +244,15 @@ impl Tools {
         let access = self.policies.current_of(ctx.caller().org_id);
         let access = access.access(&ctx.session.principal, &visible.tool);
         Ok(self.view(ctx, &visible, access))
+    }
+
+    /// Returns true for the id of a tool that is there for pages of apps, and that models are not shown.
+    #[must_use]
+    pub fn is_for_pages_alone(&self, ctx: &Ctx, id: &str) -> bool {
+        let found = parse_id(CapabilityKind::Tool, id).and_then(|id| self.tool(ctx, &id));
+        found.is_ok_and(|view| {
+            view.tool.listed_definition().ui().is_some_and(apps::is_for_pages_alone)
+        })
     }
 
     /// Returns true if the caller cannot know of it: policies deny it whatever the input, at this URI if it has one, or it is

@@ -6,12 +6,13 @@ use super::{CapabilityKind, CapabilityName, Definition};
 use crate::{
     dlp::{Engine, Unshowable},
     json,
+    mcp::apps::UI,
 };
 
 /// The members of a definition, in the order in which they are told.
-const MEMBERS: [&str; 8] = [
+const MEMBERS: [&str; 9] = [
     "name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments",
-    "resource",
+    "resource", "ui",
 ];
 /// The most places of a difference that are told.
 const MAX_DIFFERENCES: usize = 1_000;
@@ -48,14 +49,18 @@ impl Definition {
                 "resource": self.more,
             });
         }
-        json!({
+        let mut tool = json!({
             "name": self.name.as_str(),
             "title": self.title,
             "description": self.description,
             "inputSchema": self.input_schema,
             "outputSchema": self.output_schema,
             "annotations": self.annotations,
-        })
+        });
+        if let (Some(ui), Value::Object(members)) = (self.ui(), &mut tool) {
+            members.insert(UI.to_owned(), ui.clone());
+        }
+        tool
     }
 
     /// Reads what [`Self::to_json`] wrote; `None` for anything else.
@@ -85,7 +90,7 @@ impl Definition {
         }
         Some(Self {
             kind: CapabilityKind::Tool,
-            more: Value::Null,
+            more: take(UI).unwrap_or_default(),
             name,
             title,
             description,

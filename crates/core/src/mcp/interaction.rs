@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::meta;
+use super::{apps, meta};
 use crate::{
     hidden::is_hidden,
     json::{JsonValue, Kind},
@@ -45,6 +45,9 @@ pub struct ClientCapabilities {
     /// The folders that it works in.
     #[serde(default, skip_serializing_if = "is_false")]
     pub roots: bool,
+    /// Pages of [apps](super::apps), which it shows.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub ui: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
@@ -52,9 +55,19 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
+/// Returns true if a client shows pages of apps in the form that there is.
+fn shows_pages<'a>(declared: impl JsonValue<'a>) -> bool {
+    let ui = declared.get("extensions").and_then(|all| all.get(apps::EXTENSION));
+    let Some(Kind::Array(kinds)) = ui.and_then(|ui| ui.get("mimeTypes")).map(JsonValue::kind)
+    else {
+        return false;
+    };
+    kinds.into_iter().any(|kind| kind.text() == Some(apps::MEDIA_TYPE))
+}
+
 impl ClientCapabilities {
-    /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as
-    /// extensions, are left out, so they are never declared to an upstream.
+    /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as other extensions than that of
+    /// apps, are left out, so they are never declared to an upstream.
     #[must_use]
     pub fn read<'a>(declared: impl JsonValue<'a>) -> Self {
         let member = |name: &str| declared.get(name).filter(|value| is_object(*value));
@@ -72,6 +85,7 @@ impl ClientCapabilities {
             sampling_context: has(sampling, "context"),
             sampling_tools: has(sampling, "tools"),
             roots: member("roots").is_some(),
+            ui: shows_pages(declared),
         }
     }
 
@@ -100,6 +114,10 @@ impl ClientCapabilities {
         if self.roots {
             all.insert("roots".to_owned(), json!({}));
         }
+        if self.ui {
+            let extensions = json!({ (apps::EXTENSION): apps::declaration() });
+            all.insert("extensions".to_owned(), extensions);
+        }
         Value::Object(all)
     }
 
@@ -115,6 +133,7 @@ impl ClientCapabilities {
             sampling_context: context,
             sampling_tools: tools,
             roots: self.roots && !held.roots,
+            ui: self.ui && !held.ui,
         }
     }
 
@@ -126,6 +145,7 @@ impl ClientCapabilities {
             sampling_context: self.sampling_context || other.sampling_context,
             sampling_tools: self.sampling_tools || other.sampling_tools,
             roots: self.roots || other.roots,
+            ui: self.ui || other.ui,
         }
     }
 
@@ -272,6 +292,13 @@ mod tests {
             ),
             (json!({"sampling": {"tools": {}}}), json!({"sampling": {"tools": {}}})),
             (json!({"roots": {"listChanged": true}}), json!({"roots": {}})),
+            (
+                json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": [
+                    "text/html", "text/html;profile=mcp-app"]}, "a/b": {}}}),
+                json!({"extensions": {"io.modelcontextprotocol/ui": {"mimeTypes": [
+                    "text/html;profile=mcp-app"]}}}),
+            ),
+            (json!({"extensions": {"io.modelcontextprotocol/ui": {}}}), json!({})),
             (json!({"roots": true, "sampling": 1, "elicitation": []}), json!({})),
         ] {
             assert_eq!(ClientCapabilities::read(&told).declared(), expected, "{told}");

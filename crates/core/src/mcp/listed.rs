@@ -2,7 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Era, meta};
+use super::{
+    Era,
+    apps::{AppRules, UI},
+    meta,
+};
 use crate::capability::{Capability, CapabilityKind, Definition};
 
 /// The text of a tool in a list, in two parts: what follows its name.
@@ -13,29 +17,34 @@ pub struct ListedTool {
     modern: String,
     /// Text for legacy clients, if it differs.
     legacy: Option<String>,
+    /// Text for hosts of apps, if it differs.
+    with_ui: Option<String>,
 }
 
 impl ListedTool {
-    /// Prepares the text of a tool, which is what was accepted of its definition.
+    /// Prepares the text of a tool, which is what was accepted of its definition; of a page what the rules permit.
     #[must_use]
-    pub fn new(tool: &Capability) -> Self {
+    pub fn new(tool: &Capability, rules: Option<&AppRules>) -> Self {
         let definition = tool.listed_definition();
-        let modern = members(tool, definition.output_schema.as_ref());
+        let modern = members(tool, definition.output_schema.as_ref(), None);
+        let ui = rules.and_then(|rules| ui_of(definition, rules));
+        let with_ui = ui.map(|ui| members(tool, definition.output_schema.as_ref(), Some(ui)));
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
         let member = match definition.kind {
             CapabilityKind::Tool | CapabilityKind::Prompt => "name",
             CapabilityKind::Resource => "uri",
             CapabilityKind::Template => "uriTemplate",
         };
-        Self { member, modern, legacy: legacy.map(|_| members(tool, None)) }
+        Self { member, modern, legacy: legacy.map(|_| members(tool, None, None)), with_ui }
     }
 
-    /// Writes the tool under this name, which needs no escape. Clients of the older era know
-    /// `structuredContent` as an object only, so a schema of anything else is left out for them.
-    pub fn write(&self, name: &str, era: Era, out: &mut String) {
-        let rest = match (era, &self.legacy) {
-            (Era::Legacy(_), Some(legacy)) => legacy,
-            (Era::Legacy(_), None) | (Era::Modern, _) => &self.modern,
+    /// Writes the tool under this name, which needs no escape, with its page for a host of apps. Clients of the older era
+    /// know `structuredContent` as an object only, so a schema of anything else is left out for them.
+    pub fn write(&self, name: &str, era: Era, hosts_apps: bool, out: &mut String) {
+        let rest = match (era, &self.legacy, &self.with_ui) {
+            (Era::Legacy(_), Some(legacy), _) => legacy,
+            (Era::Legacy(_), None, Some(ui)) | (Era::Modern, _, Some(ui)) if hosts_apps => ui,
+            (Era::Legacy(_), None, _) | (Era::Modern, _, _) => &self.modern,
         };
         out.push_str("{\"");
         out.push_str(self.member);
@@ -48,7 +57,8 @@ impl ListedTool {
     /// Bytes that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.modern.len() + self.legacy.as_ref().map_or(0, String::len)
+        let more = self.legacy.iter().chain(&self.with_ui);
+        self.modern.len() + more.map(String::len).sum::<usize>()
     }
 }
 
@@ -71,6 +81,7 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
         }
         CapabilityKind::Resource | CapabilityKind::Template => {
             let more = definition.more.as_object().into_iter().flatten();
+            let more = more.filter(|(name, _)| *name != UI);
             more.for_each(|(name, value)| add(name, value.clone()));
             add("annotations", definition.annotations.clone());
             return members;
@@ -82,12 +93,27 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
     members
 }
 
-fn members(tool: &Capability, output: Option<&Value>) -> String {
+/// The `ui` of a tool, or of a page as far as the rules permit it.
+fn ui_of(definition: &Definition, rules: &AppRules) -> Option<Value> {
+    match definition.kind {
+        CapabilityKind::Tool => definition.ui().cloned(),
+        CapabilityKind::Prompt => None,
+        CapabilityKind::Resource | CapabilityKind::Template => {
+            definition.more.get(UI).map(|ui| rules.narrow(ui).0)
+        }
+    }
+}
+
+fn members(tool: &Capability, output: Option<&Value>, ui: Option<Value>) -> String {
     let mut members = described(tool.listed_definition());
     if output.is_none() {
         members.remove("outputSchema");
     }
-    members.insert(meta::META.to_owned(), json!({(meta::TOOL): tool.id.short()}));
+    let mut meta = json!({(meta::TOOL): tool.id.short()});
+    if let (Some(ui), Value::Object(meta)) = (ui, &mut meta) {
+        meta.insert(UI.to_owned(), ui);
+    }
+    members.insert(meta::META.to_owned(), meta);
     let text = Value::Object(members).to_string();
     text.strip_prefix('{').map(str::to_owned).unwrap_or_default()
 }
@@ -115,6 +141,7 @@ mod tests {
             title: Some("Get \"it\"".to_owned()),
             output_schema: output,
             annotations: json!({"readOnlyHint": true}),
+            more: json!({"resourceUri": "ui://a/b"}),
             ..Definition::new("get.it".parse().unwrap(), input)
         };
         Capability::new(&"a".parse().unwrap(), definition, Timestamp::default()).unwrap()
@@ -122,7 +149,7 @@ mod tests {
 
     fn listed(tool: &Capability, era: Era) -> Value {
         let mut text = String::new();
-        ListedTool::new(tool).write("a__get_it", era, &mut text);
+        ListedTool::new(tool, Some(&AppRules::default())).write("a__get_it", era, true, &mut text);
         serde_json::from_str(&text).unwrap()
     }
 
@@ -130,6 +157,7 @@ mod tests {
     fn a_tool_is_listed_with_all_that_was_accepted_and_its_id() {
         let schema = json!({"properties": {"x": {"type": "integer"}}});
         let tool = tool(schema, Some(json!({"type": "array"})));
+        let page = json!({"resourceUri": "ui://a/b"});
 
         assert_eq!(
             listed(&tool, Era::Modern),
@@ -139,9 +167,13 @@ mod tests {
                 "inputSchema": {"type": "object", "properties": {"x": {"type": "integer"}}},
                 "outputSchema": {"type": "array"},
                 "annotations": {"readOnlyHint": true},
-                "_meta": {"dev.portcullis/tool": "a:get.it"},
+                "_meta": {"dev.portcullis/tool": "a:get.it", "ui": page},
             })
         );
+        let mut text = String::new();
+        let listed = ListedTool::new(&tool, Some(&AppRules::default()));
+        listed.write("a__get_it", Era::Modern, false, &mut text);
+        assert!(!text.contains("ui://"), "{text}");
         assert_eq!(listed(&tool, Era::Legacy("2025-11-25")).get("outputSchema"), None);
     }
 }

@@ -298,7 +298,8 @@ async fn resolve_call(
                 let problem = "call_tool takes `id`, a text, and `input`, an object.";
                 let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
                 let (tool, kind) = if id.contains(':') {
-                    (id, Name::Id)
+                    let is_for_pages = gateway.app.tools.is_for_pages_alone(ctx, &id);
+                    (id, if is_for_pages { Name::Unlisted } else { Name::Id })
                 } else {
                     find_id(gateway, ctx, face, id).await?
                 };
@@ -308,8 +309,12 @@ async fn resolve_call(
         }
     }
     let found = gateway.app.tools.named_tool(ctx, face.provider(), of, &name).await?;
-    let seen = |it: &&Offered| {
-        of == CapabilityKind::Tool || gateway.app.tools.seen(ctx, &it.tool.id).is_ok()
+    let seen = |it: &&Offered| match of {
+        // Pages of apps call where these are.
+        CapabilityKind::Tool => face.provider().is_some() || !it.is_for_pages_alone(),
+        CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
+            gateway.app.tools.seen(ctx, &it.tool.id).is_ok()
+        }
     };
     let (tool, kind) = match found.as_ref().and_then(|it| it.get()).filter(seen) {
         Some(found) => {
@@ -371,7 +376,8 @@ async fn find_id(
     name: String,
 ) -> Result<(String, Name), Outcome> {
     let found = gateway.app.tools.named_tool(ctx, None, CapabilityKind::Tool, &name).await?;
-    let id = found.as_ref().and_then(|it| it.get()).map(|it| (it.tool.id.to_string(), Name::Id));
+    let found = found.as_ref().and_then(|it| it.get()).filter(|it| !it.is_for_pages_alone());
+    let id = found.map(|it| (it.tool.id.to_string(), Name::Id));
     Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, CapabilityKind::Tool, name)))
 }
 

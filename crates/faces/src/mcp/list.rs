@@ -7,7 +7,7 @@ use portcullis_app::{Ctx, ListedNames, PageQuery};
 use portcullis_core::{
     capability::CapabilityKind,
     json::{JsonValue as _, Kind},
-    mcp::{Era, ProtocolError, Request as Asking},
+    mcp::{Era, ProtocolError, Request as Asking, interaction::ClientCapabilities, meta},
 };
 use serde_json::{Value, json};
 
@@ -33,7 +33,9 @@ impl Listing<'_> {
     /// The page that is asked for.
     pub(super) async fn page(&self) -> Result<List, Outcome> {
         let tools = &self.gateway.app.tools;
-        let offered = tools.offered_tools(self.ctx, self.face.provider(), self.kind).await?;
+        let hosts_apps = self.hosts_apps();
+        let provider = self.face.provider();
+        let offered = tools.offered_tools(self.ctx, provider, self.kind, hosts_apps).await?;
         let (searched, names) = match self.face {
             Face::One(_) => (false, ListedNames::Own),
             Face::All(_) if self.kind != CapabilityKind::Tool => (false, ListedNames::Unique),
@@ -46,9 +48,19 @@ impl Listing<'_> {
             let items = Bytes::from(search::tools(&offered));
             return Ok(List { member: self.member(), items, rest: self.rest(None) });
         }
-        let page = tools.page(&offered, PageQuery { names, era: self.asking.era, after });
+        let query = PageQuery { names, era: self.asking.era, hosts_apps, after };
+        let page = tools.page(&offered, query);
         let rest = self.rest(page.next.as_deref());
         Ok(List { member: self.member(), items: page.text.clone(), rest })
+    }
+
+    /// Returns true where pages of apps pass, for a client that shows them. What clients of the older era show was said in
+    /// a handshake of which nothing is kept.
+    fn hosts_apps(&self) -> bool {
+        let declared = self.asking.meta.root().get(meta::CLIENT_CAPABILITIES);
+        let is_host = self.asking.era != Era::Modern
+            || declared.is_some_and(|declared| ClientCapabilities::read(declared).ui);
+        self.face.provider().is_some() && is_host
     }
 
     /// The member of the result that holds the list.

@@ -171,7 +171,9 @@ impl Listener {
         self.ctx.session = session.map_err(|refused| refused.refusal)?;
         let mut prints = Vec::new();
         for kind in &self.wanted {
-            let offered = app.tools.offered_tools(&self.ctx, self.face.provider(), *kind).await?;
+            let provider = self.face.provider();
+            let offered =
+                app.tools.offered_tools(&self.ctx, provider, *kind, provider.is_some()).await?;
             prints.push(offered.fingerprint());
         }
         Ok(prints)

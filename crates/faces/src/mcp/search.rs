@@ -107,7 +107,7 @@ pub(super) async fn find(
     let Some(limit) = limit.filter(|limit| (1..=MAX_LIMIT).contains(limit)) else {
         return Ok(wrong("`limit` has to be an integer from 1 to 50.", era));
     };
-    let offered = gateway.app.tools.offered_tools(ctx, None, CapabilityKind::Tool).await?;
+    let offered = gateway.app.tools.offered_tools(ctx, None, CapabilityKind::Tool, false).await?;
     let found = offered.search(question, usize::try_from(limit).unwrap_or(1));
     let found: Vec<Value> = found.into_iter().map(excerpt).collect();
     Ok(structured(&json!({ "tools": found }), era))
@@ -123,7 +123,7 @@ pub(super) async fn describe(
     let Some(id) = arguments.root().get("id").and_then(Node::text) else {
         return Ok(wrong("`id` has to be a text.", era));
     };
-    let offered = gateway.app.tools.offered_tools(ctx, None, CapabilityKind::Tool).await?;
+    let offered = gateway.app.tools.offered_tools(ctx, None, CapabilityKind::Tool, false).await?;
     let Some(found) = offered.find(id) else {
         return Ok(wrong(
             "There is no such tool here; find_tools gives the ids that there are.",

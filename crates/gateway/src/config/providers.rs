@@ -1,5 +1,6 @@
 //! `[[providers]]`: the MCP servers behind the gateway.
 
+mod apps;
 mod auth;
 mod choices;
 
@@ -19,6 +20,7 @@ use portcullis_upstream as upstream;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 use self::{
+    apps::AppsCsp,
     auth::{Account, AuthName, OAuth, OwnerName, key_header, owners},
     choices::{Exposed, Forms, OutputSchema, Patterns, Pin, Protocol},
 };
@@ -66,8 +68,14 @@ pub(crate) struct Provider {
     /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// Kinds of its offer that pass: `tools`, `prompts`; tools alone when absent.
+    /// Kinds of its offer that pass: `tools`, `prompts`, `resources`, `apps`; tools alone when absent.
     expose: Option<Vec<Exposed>>,
+    /// Addresses that pages of its apps may name; none when absent.
+    apps_csp: Option<AppsCsp>,
+    /// Permissions that these pages may ask for; none when absent.
+    apps_permissions: Option<Vec<String>>,
+    /// These pages may have an origin of their choice.
+    apps_domain: Option<bool>,
     /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]
     protocol: Protocol,
@@ -210,6 +218,7 @@ impl Provider {
             max_response_bytes: self.max_response_bytes.unwrap_or(defaults.max_response_bytes),
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
             kinds: self.kinds()?,
+            apps: self.apps()?,
             ..defaults
         };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;

@@ -70,6 +70,11 @@ async fn a_provider_that_is_declared_wrongly_is_refused_with_what_to_change() {
         (http("forms = \"all\""), "`defaults`"),
         (http("forms = \"defaults\"\nprotocol = \"modern\""), "older era"),
         (http("api_key = { env = \"NOT_SET\" }\nauth = \"api_key\""), "NOT_SET"),
+        (http("expose = [\"skills\"]"), "`apps`"),
+        (http("expose = [\"apps\"]"), "needs `tools`"),
+        (http("apps_domain = true"), "`apps` in `expose`"),
+        (http("expose = [\"tools\", \"apps\"]\napps_csp = { connect = [\"a b\"] }"), "no origin"),
+        (http("expose = [\"tools\", \"apps\"]\napps_permissions = [\"usb\"]"), "`camera`"),
     ] {
         assert_named(&builder.prepare(), wanted).await;
     }

@@ -1,5 +1,6 @@
 //! `POST /mcp` and `POST /mcp/{slug}`: the server that MCP clients speak to.
 
+mod apps;
 mod calls;
 pub(crate) mod clients;
 mod completion;

@@ -6,7 +6,10 @@ use std::{
     process::{Child, Command},
 };
 
-use crate::prelude::*;
+use crate::{
+    mcp::clients::{node, script},
+    prelude::*,
+};
 
 /// The entry point of an npm server.
 fn npm(server: &str) -> String {
@@ -243,4 +246,66 @@ async fn a_fastmcp_server_over_streamable_http() {
     assert!(!names.contains("authorization"), "{names}");
     assert_eq!(wrong.code(), "invalid_input");
     assert_ne!(wrong.at("/error/details/violations"), &Value::Null);
+}
+
+/// What a server offers beside tools and how it answers, as the official client is told.
+fn offer(era: &str, wanted: &Value, server: &[&str], token: &str) -> Value {
+    let told = Command::new(node())
+        .args([&script("offer.mjs"), era, &wanted.to_string()])
+        .args(server)
+        .env("PORTCULLIS_TEST_SERVERS", servers())
+        .env("TOKEN", token)
+        .output()
+        .expect("a client that starts");
+    let why = String::from_utf8_lossy(&told.stderr);
+    serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{server:?}: {why}"))
+}
+
+/// Prompts, resources, templates and completions of real servers reach clients of both eras as the servers give them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() {
+    let everything = npm("server-everything");
+    let library = (python("python"), script("library.py"));
+    let names = |argument: &str, value: &str, others: Value| {
+        json!({"ref": {"type": "ref/prompt", "name": "completable-prompt"},
+            "argument": {"name": argument, "value": value}, "context": {"arguments": others}})
+    };
+    for (slug, command, wanted) in [
+        (
+            "everything",
+            vec!["node", &everything, "stdio"],
+            json!({
+                "prompts": {
+                    "args-prompt": {"city": "Oslo"},
+                    "completable-prompt": {"department": "Engineering", "name": "Alice"},
+                    "resource-prompt": {"resourceType": "Text", "resourceId": "1"},
+                },
+                "uris": ["demo://resource/dynamic/text/3"],
+                "completions": [
+                    names("department", "E", json!({})),
+                    names("name", "A", json!({"department": "Engineering"})),
+                    {"ref": {"type": "ref/resource", "uri": "demo://resource/dynamic/text/{resourceId}"},
+                        "argument": {"name": "resourceId", "value": "1"}},
+                ],
+            }),
+        ),
+        (
+            "library",
+            vec![&*library.0, &*library.1],
+            json!({"prompts": {"review": {"title": "Emma"}}, "uris": ["library://books/Emma/one"]}),
+        ),
+    ] {
+        let direct = offer("legacy", &wanted, &command, "");
+        assert_ne!(direct["read"], json!({}), "{direct}");
+        let builder = gateway().policies(r#"@id("all") permit (principal, action, resource);"#);
+        let exposed = "expose = [\"prompts\", \"resources\", \"tools\"]";
+        let (gateway, who) = start(builder.stdio(slug, &command, exposed));
+        for era in ["legacy", "modern"] {
+            let url = format!("{}/mcp/{slug}", gateway.url());
+            let through = offer(era, &wanted, &[&url], &who.token);
+            for (part, given) in direct.as_object().expect("an offer") {
+                assert_eq!(&through[part], given, "{slug} {era} {part}");
+            }
+        }
+    }
 }

@@ -37,8 +37,9 @@ fn define(tool: &HostileTool) -> Value {
     let mut defined = json!({
         "name": tool.name, "description": tool.description, "inputSchema": tool.schema,
     });
-    if let (Some(output), Some(members)) = (&tool.output, defined.as_object_mut()) {
-        members.insert("outputSchema".to_owned(), output.clone());
+    let more = [("outputSchema", &tool.output), ("_meta", &tool.meta)];
+    for (name, value) in more.into_iter().filter_map(|(name, it)| Some((name, it.clone()?))) {
+        defined.as_object_mut().expect("an object").insert(name.to_owned(), value);
     }
     defined
 }

@@ -45,6 +45,8 @@ pub(crate) struct AcceptedMessages {
     pub(crate) announcements: bool,
     /// Forms, if it speaks the older era.
     pub(crate) forms: Forms,
+    /// Pages of its apps.
+    pub(crate) apps: bool,
 }
 
 /// Connection to one upstream, without any memory of what was said.

@@ -4,13 +4,17 @@ use std::{sync::Arc, time::Duration};
 
 use http::{HeaderName, HeaderValue, StatusCode};
 use portcullis_core::{
-    mcp::{Era, MODERN, Method, header},
+    mcp::{Era, MODERN, Method, header, interaction::ClientCapabilities},
     refusal::{Executed, UpstreamReason},
 };
 use tokio::time::timeout;
 
 use super::{
-    COURTESY, MCP_METHOD, connection::Connection, listen, receive::Trouble, session::Session,
+    COURTESY, MCP_METHOD,
+    connection::{AcceptedMessages, Connection},
+    listen,
+    receive::Trouble,
+    session::Session,
 };
 use crate::{
     error::{CallError, CallErrorKind},
@@ -93,7 +97,8 @@ impl Session {
     ) -> Result<Self, Trouble> {
         let id = connection.ids.next();
         let era = Era::Legacy(version);
-        let capabilities = connection.accepted.forms.capabilities();
+        let AcceptedMessages { forms, apps, .. } = connection.accepted;
+        let capabilities = ClientCapabilities { ui: apps, ..forms.capabilities() };
         let initialize = Outgoing { capabilities, ..Outgoing::bare(Method::Initialize) };
         let body = initialize.encode(id, era)?;
         let response = connection.post(Connection::headers(), body).await?;

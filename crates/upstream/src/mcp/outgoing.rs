@@ -76,6 +76,7 @@ impl Outgoing<'_> {
                 sampling_context: false,
                 sampling_tools: false,
                 roots: false,
+                ui: false,
             },
             responses: None,
             state: None,

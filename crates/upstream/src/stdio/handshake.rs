@@ -165,7 +165,7 @@ async fn ask(pipe: &Pipe, launch: &Launch, method: Method, era: Era) -> Result<O
     let id = launch.ids.next();
     let capabilities = match era {
         Era::Modern => ClientCapabilities::default(),
-        Era::Legacy(_) => launch.forms.capabilities(),
+        Era::Legacy(_) => ClientCapabilities { ui: launch.apps, ..launch.forms.capabilities() },
     };
     let request = Outgoing { capabilities, ..Outgoing::bare(method) };
     let body = request.encode(id, era)?;

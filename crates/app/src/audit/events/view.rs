@@ -76,9 +76,14 @@ pub(super) struct EventDetached {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     forms: Option<Value>,
+    /// Of uses that only asked for values of an argument: `completion/complete`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>)]
+    method: Option<Value>,
     /// Of calls with something odd that did not stop them: `patterns_unenforced`, if patterns of the tool's
     /// input schema cannot be enforced, `characters_replaced`, if parts of the result's texts were no
-    /// characters and became U+FFFD, and `output_mismatch`, if the result does not fit the tool's output schema.
+    /// characters and became U+FFFD, `output_mismatch`, if the result does not fit the tool's output schema, and
+    /// `page_narrowed`, if a page of an app asked for more than the operator gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<String>>)]
     remarks: Option<Value>,
@@ -189,6 +194,7 @@ impl EventDetached {
             erasure: kept.remove("erasure"),
             export: kept.remove("export"),
             forms: kept.remove("forms"),
+            method: kept.remove("method"),
             hold: kept.remove("hold"),
             key: kept.remove("key"),
             log: kept.remove("log"),

@@ -22,6 +22,7 @@ use moka::sync::Cache;
 use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind},
     mcp::{
+        apps::{self, AppRules},
         listed::ListedTool,
         names,
         params::{self, ParamHeader},
@@ -47,6 +48,14 @@ pub struct Offered {
     pub params: Vec<ParamHeader>,
 }
 
+impl Offered {
+    /// Returns true if it is there for pages of apps, and models are not shown it.
+    #[must_use]
+    pub fn is_for_pages_alone(&self) -> bool {
+        self.tool.listed_definition().ui().is_some_and(apps::is_for_pages_alone)
+    }
+}
+
 /// The tools of one list, by id.
 #[derive(Debug, Default)]
 pub(crate) struct Offer {
@@ -57,14 +66,14 @@ pub(crate) struct Offer {
 }
 
 impl Offer {
-    fn prepare(mut tools: Vec<Arc<Capability>>) -> Self {
+    fn prepare(mut tools: Vec<Arc<Capability>>, rules: Option<&AppRules>) -> Self {
         tools.sort_by(|one, other| one.id.cmp(&other.id));
         let names = names_of(&tools);
         let tools: Vec<Offered> = tools
             .into_iter()
             .zip(names)
             .filter_map(|(tool, name)| {
-                let listed = ListedTool::new(&tool);
+                let listed = ListedTool::new(&tool, rules);
                 // A client leaves out a tool whose annotations are forbidden.
                 let params = params::find(&tool.definition.input_schema).unwrap_or_default();
                 Some(Offered { name: name?, listed, params, tool })
@@ -192,19 +201,23 @@ impl OfferedTools {
 
 impl Tools {
     /// The tools that the caller may use, of one provider or of all: those that policy does not deny
-    /// whatever the input, without those in quarantine.
+    /// whatever the input, without those in quarantine. Those for pages alone are there for who `hosts_apps`.
     pub async fn offered_tools(
         &self,
         ctx: &Ctx,
         provider: Option<&str>,
         kind: CapabilityKind,
+        hosts_apps: bool,
     ) -> Result<OfferedTools, Refusal> {
         let offers = self.offers_of(ctx, provider, kind).await?;
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
         let accesses = policies.accesses(&ctx.session.principal);
-        let usable =
-            |it: &Offered| accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool);
+        let usable = |it: &Offered| {
+            accesses.of(&it.tool) != Access::Deny
+                && !self.pins.hold(org, &it.tool)
+                && (hosts_apps || !it.is_for_pages_alone())
+        };
         let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
         Ok(OfferedTools { views })
     }
@@ -231,7 +244,9 @@ impl Tools {
         let accesses = policies.accesses(&ctx.session.principal);
         near.retain(|(_, offer, place)| {
             offer.tools.get(*place).is_some_and(|it| {
-                accesses.of(&it.tool) != Access::Deny && !self.pins.hold(org, &it.tool)
+                accesses.of(&it.tool) != Access::Deny
+                    && !self.pins.hold(org, &it.tool)
+                    && !it.is_for_pages_alone()
             })
         });
         let named = |(distance, offer, place): (usize, &Arc<Offer>, usize)| {
@@ -277,6 +292,13 @@ impl Tools {
         here.any(|it| it.server().kinds().contains(&kind))
     }
 
+    /// Returns true if the caller has a connection to this provider, and its apps pass.
+    #[must_use]
+    pub fn exposes_apps(&self, ctx: &Ctx, slug: &str) -> bool {
+        let connection = ctx.session.connections.get(slug);
+        connection.is_some_and(|it| it.server().apps().is_some())
+    }
+
     /// Returns true if the caller has a connection to this provider.
     #[must_use]
     pub fn reaches(&self, ctx: &Ctx, slug: &str) -> bool {
@@ -317,7 +339,9 @@ impl Tools {
             offer
         } else {
             // A thousand schemas take a while: not on a thread that serves requests.
-            let prepared = self.base.worked(connection.org, usize::MAX, || Offer::prepare(tools));
+            let rules = connection.server().apps().cloned();
+            let prepare = move || Offer::prepare(tools, rules.as_ref());
+            let prepared = self.base.worked(connection.org, usize::MAX, prepare);
             Arc::new(prepared.await?)
         };
         self.offers.last.insert(slug, Arc::clone(&offer));

@@ -35,6 +35,8 @@ pub(super) enum Exposed {
     Tools,
     Prompts,
     Resources,
+    /// Tools name pages, and these are read.
+    Apps,
 }
 
 impl Exposed {
@@ -44,6 +46,7 @@ impl Exposed {
             Self::Tools => &[CapabilityKind::Tool],
             Self::Prompts => &[CapabilityKind::Prompt],
             Self::Resources => &[CapabilityKind::Resource, CapabilityKind::Template],
+            Self::Apps => &[CapabilityKind::Resource],
         }
     }
 }

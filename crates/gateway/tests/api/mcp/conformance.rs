@@ -44,10 +44,12 @@ const NO_STREAM: Expected = Foreign("there is no stream of a session on which up
 const OPEN_STREAM: Expected =
     Foreign("asks the client over a stream of a session, which the older era needs for it");
 
-/// The suite changes the fixture's tools by a call and waits for the notification. The gateway tells of
-/// what a caller sees, and a changed tool is not seen before it is looked at again and accepted.
-const HELD_CHANGES: Expected =
-    Besides(&["sep-2575-server-sends-tools-list-changed-on-subscription"]);
+/// The suite changes the fixture's tools and prompts by a call and waits for the notification. The gateway tells of
+/// what a caller sees, and a change is not seen before it is looked at again and accepted.
+const HELD_CHANGES: Expected = Besides(&[
+    "sep-2575-server-sends-tools-list-changed-on-subscription",
+    "sep-2575-server-sends-prompts-list-changed-on-subscription",
+]);
 
 /// The suite answers questions without the state that came with them. Such answers are ignored, and
 /// the call begins anew; answers with a state may have unknown members.

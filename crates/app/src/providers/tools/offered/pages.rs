@@ -28,10 +28,12 @@ pub enum ListedNames {
 }
 
 /// A page that is asked for.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, Hash)]
 pub struct PageQuery {
     pub names: ListedNames,
     pub era: Era,
+    /// Pages of tools are told.
+    pub hosts_apps: bool,
     /// Id of the last tool of the page before.
     pub after: Option<String>,
 }
@@ -51,9 +53,7 @@ pub struct ListedPage {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct PageKey {
     views: Box<[View]>,
-    names: ListedNames,
-    is_modern: bool,
-    after: Option<String>,
+    query: PageQuery,
 }
 
 /// The pages that are kept.
@@ -74,27 +74,22 @@ impl Tools {
     /// A page of the tools that a caller may use; prepared now if it is not.
     #[must_use]
     pub fn page(&self, offered: &OfferedTools, query: PageQuery) -> Arc<ListedPage> {
-        let PageQuery { names, era, after } = query;
         let views = offered.views.clone().into_boxed_slice();
-        let key = PageKey { views, names, is_modern: era == Era::Modern, after };
+        let key = PageKey { views, query };
         let Pages(pages) = &self.offers.pages;
         if let Some(page) = pages.get(&key) {
             return page;
         }
-        let page = Arc::new(write_page(offered, names, era, key.after.as_deref()));
+        let page = Arc::new(write_page(offered, &key.query));
         pages.insert(key, Arc::clone(&page));
         page
     }
 }
 
 /// Writes the tools after the one of this id.
-fn write_page(
-    offered: &OfferedTools,
-    names: ListedNames,
-    era: Era,
-    after: Option<&str>,
-) -> ListedPage {
-    let after: Option<CapabilityId> = after.and_then(|id| id.parse().ok());
+fn write_page(offered: &OfferedTools, query: &PageQuery) -> ListedPage {
+    let PageQuery { names, era, hosts_apps, after } = query;
+    let after: Option<CapabilityId> = after.as_ref().and_then(|id| id.parse().ok());
     let after = after.as_ref().map(|id| (id.provider(), id.name()));
     let is_after = |id: (&str, &str)| after.is_none_or(|after| id > after);
     let tools = offered.iter().filter(|it| is_after((it.tool.id.provider(), it.tool.id.name())));
@@ -113,7 +108,7 @@ fn write_page(
             ListedNames::Unique => &tool.name,
             ListedNames::Own => tool.tool.id.name(),
         };
-        tool.listed.write(name, era, &mut text);
+        tool.listed.write(name, *era, *hosts_apps, &mut text);
         last = Some(tool.tool.id.as_str());
     }
     // What is kept has no room to spare.
