@@ -207,7 +207,7 @@ mod tests {
         let csp = json!({"connectDomains": [], "frameDomains": []});
         let kept = json!({"csp": csp, "permissions": {}, "prefersBorder": true});
         assert_eq!(AppRules::default().narrow(&ui), (kept, true));
-        assert_eq!(some.narrow(&json!({"prefersBorder": true})).1, false);
+        assert!(!some.narrow(&json!({"prefersBorder": true})).1);
         assert_eq!(some.narrow(&json!("all")), (json!({}), true));
     }
 

@@ -171,8 +171,8 @@ mod tests {
             })
         );
         let mut text = String::new();
-        let listed = ListedTool::new(&tool, Some(&AppRules::default()));
-        listed.write("a__get_it", Era::Modern, false, &mut text);
+        let known = ListedTool::new(&tool, Some(&AppRules::default()));
+        known.write("a__get_it", Era::Modern, false, &mut text);
         assert!(!text.contains("ui://"), "{text}");
         assert_eq!(listed(&tool, Era::Legacy("2025-11-25")).get("outputSchema"), None);
     }

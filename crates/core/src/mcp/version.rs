@@ -8,7 +8,7 @@ pub const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-1
 pub const OFFERED: [&str; 3] = [MODERN, "2025-11-25", "2025-06-18"];
 
 /// An era; the older one with the version that is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// Without sessions: each request says all that is needed to answer it.
     Modern,
