@@ -4,7 +4,7 @@
 //! exist for this caller, in all three.
 
 mod listed;
-mod offered;
+pub(crate) mod offered;
 pub(crate) mod pins;
 
 pub use self::offered::{ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery};

@@ -15,6 +15,7 @@ use super::possession::{Possession, PresentedToken};
 use crate::{
     base::tenants::{Account, Tenant},
     catalogue::connection::Reachable,
+    providers::tools::offered::PermittedLists,
 };
 
 /// A live token and whose it is.
@@ -35,6 +36,8 @@ pub struct Session {
     pub(crate) look: Look,
     pub(crate) last_used_minute: AtomicI64,
     pub(crate) renewing: AtomicBool,
+    /// Capabilities of the lists that it looked at last, by what its policies say of them.
+    pub(crate) permitted: PermittedLists,
 }
 
 /// When a look-up began: what it finds is trusted from then on, however long it takes.

@@ -2,6 +2,7 @@
 //! tools, and filtered for each caller.
 
 mod pages;
+mod permitted;
 mod view;
 
 use std::{
@@ -11,6 +12,7 @@ use std::{
 };
 
 pub use self::pages::{ListedNames, ListedPage, PageQuery};
+pub(crate) use self::permitted::PermittedLists;
 use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
@@ -212,14 +214,14 @@ impl Tools {
         let offers = self.offers_of(ctx, provider, kind).await?;
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
-        let accesses = policies.accesses(&ctx.session.principal);
         let usable = |it: &Offered| {
-            accesses.of(&it.tool) != Access::Deny
-                && !self.pins.hold(org, &it.tool)
-                && (hosts_apps || !it.is_for_pages_alone())
+            !self.pins.hold(org, &it.tool) && (hosts_apps || !it.is_for_pages_alone())
         };
-        let views = offers.into_iter().map(|offer| View::new(offer, usable)).collect();
-        Ok(OfferedTools { views })
+        let view = |offer: Arc<Offer>| {
+            let permitted = ctx.session.permitted.of(&offer, &policies, &ctx.session.principal);
+            View::new(offer, |place, it| permitted.holds(place) && usable(it))
+        };
+        Ok(OfferedTools { views: offers.into_iter().map(view).collect() })
     }
 
     /// Tools that the caller may use with their distances, the nearest first, of one provider or of all. Policies are

@@ -24,6 +24,7 @@ use super::Rejected;
 use crate::{
     catalogue::connection::Reachable,
     identity::access::Access,
+    providers::tools::offered::PermittedLists,
     request::session::{Look, Session},
 };
 
@@ -88,6 +89,7 @@ impl Access {
             look,
             last_used_minute: AtomicI64::new(0),
             renewing: AtomicBool::new(false),
+            permitted: PermittedLists::default(),
             caller,
         }
     }

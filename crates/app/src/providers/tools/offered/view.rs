@@ -11,29 +11,49 @@ use super::{Offer, Offered};
 #[derive(Debug, Clone)]
 pub(super) struct View {
     pub(super) offer: Arc<Offer>,
-    /// A bit for each place in the list.
-    usable: Box<[u64]>,
+    usable: Places,
+}
+
+/// Some of the places of a list: a bit for each.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Places(Box<[u64]>);
+
+impl Places {
+    /// The places of the tools that `wanted` tells.
+    pub(super) fn of(tools: &[Offered], wanted: impl Fn(usize, &Offered) -> bool) -> Self {
+        let word = |(number, tools): (usize, &[Offered])| {
+            let bits = (0_usize..).zip(tools);
+            let bits = bits.filter(|(bit, tool)| wanted(number * 64 + bit, tool));
+            bits.fold(0, |word, (bit, _)| word | 1 << bit)
+        };
+        Self(tools.chunks(64).enumerate().map(word).collect())
+    }
+
+    fn count(&self) -> usize {
+        self.0.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
+    }
+
+    /// True if this place is among them.
+    pub(super) fn holds(&self, place: usize) -> bool {
+        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+    }
 }
 
 impl View {
     /// The view of a list in which the tools are that `usable` tells.
-    pub(super) fn new(offer: Arc<Offer>, usable: impl Fn(&Offered) -> bool) -> Self {
-        let word = |tools: &[Offered]| {
-            let bits = (0_u32..).zip(tools).filter(|(_, tool)| usable(tool));
-            bits.fold(0, |word, (bit, _)| word | 1 << bit)
-        };
-        let usable = offer.tools.chunks(64).map(word).collect();
+    pub(super) fn new(offer: Arc<Offer>, usable: impl Fn(usize, &Offered) -> bool) -> Self {
+        let usable = Places::of(&offer.tools, usable);
         Self { offer, usable }
     }
 
     /// Number of tools that may be used.
     pub(super) fn count(&self) -> usize {
-        self.usable.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
+        self.usable.count()
     }
 
     /// True if the tool at this place may be used.
     pub(super) fn holds(&self, place: usize) -> bool {
-        self.usable.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
+        self.usable.holds(place)
     }
 
     /// The tools that may be used.
@@ -44,7 +64,7 @@ impl View {
 
     /// Bytes that it takes without the list.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.usable)
+        size_of::<Self>() + size_of_val(&*self.usable.0)
     }
 }
 
