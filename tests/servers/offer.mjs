@@ -45,8 +45,9 @@ async function told(asked) {
   }
 }
 
+/** Members that are there; no arguments are as good as an empty list of them. */
 const picked = (entry, members) =>
-  Object.fromEntries(members.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]]));
+  Object.fromEntries(members.filter((name) => entry[name]?.length).map((name) => [name, entry[name]]));
 const sorted = (list, by, members) =>
   list.map((entry) => picked(entry, members)).sort((a, b) => (a[by] < b[by] ? -1 : 1));
 

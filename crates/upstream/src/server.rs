@@ -19,7 +19,7 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     answer::CallAnswer,
     breaker::Breaker,
-    error::{CallError, SettingsError},
+    error::{CallError, CallErrorKind, SettingsError},
     forms::{FormTally, Forms},
     http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
     live::Live,
@@ -333,7 +333,8 @@ impl Server {
         completion: Completion<'_>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
-        let deadline = Instant::now() + self.0.call_timeout.min(BESIDE_TOOLS);
+        let after = self.0.call_timeout.min(BESIDE_TOOLS);
+        let deadline = Instant::now() + after;
         self.check(org, &of.id)?;
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
         let name = of.definition.name.as_str();
@@ -354,6 +355,9 @@ impl Server {
             Ok(reply) => CallAnswer::of_completion(of.id.kind(), &reply),
             Err(error) if error == CallError::not_offered() => {
                 Ok(CallAnswer::without_suggestions(of.id.kind()))
+            }
+            Err(CallError { kind: CallErrorKind::Timeout { .. }, executed }) => {
+                Err(CallError { kind: CallErrorKind::Timeout { after }, executed })
             }
             Err(error) => Err(error),
         }

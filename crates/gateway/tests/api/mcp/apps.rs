@@ -113,7 +113,7 @@ async fn pages_and_their_tools_are_shown_to_hosts_of_apps_at_the_address_of_the_
             .await;
     let listed = ask_as(&bare, true, "/mcp/up", "tools/list", json!({})).await;
     assert!(
-        !listed.text.contains("resourceUri") && listed.text.contains("refund"),
+        !listed.text.contains("resourceUri") && listed.text.contains("poll"),
         "{}",
         listed.text
     );

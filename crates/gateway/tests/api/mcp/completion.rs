@@ -77,7 +77,7 @@ async fn values_are_suggested_under_the_law_of_uses_and_each_leaves_one_event() 
         ("greet", "none", "a", 0, "success", 1),
         ("greet", "bad", "a", 502, "upstream_error", 1),
         ("greet", "asks", "a", 502, "upstream_error", 1),
-        ("greet", "slow", "a", 504, "timeout", 1),
+        ("greet", "slow", "a", 504, "upstream_timeout", 1),
         ("greet", "who", "the board", 403, "denied", 0),
         ("greet", "who", "AKIAIOSFODNN7EXAMPLX", 403, "denied", 0),
         ("asked", "who", "A", 403, "denied", 0),
