@@ -4,6 +4,7 @@ mod api;
 mod approvals;
 mod audit;
 mod backup;
+mod capabilities;
 mod check;
 mod client_config;
 mod completions;
@@ -28,7 +29,6 @@ mod remote;
 mod serve;
 mod sessions;
 mod tokens;
-mod tools;
 mod trust;
 
 use std::{process::ExitCode, time::Duration};
@@ -85,9 +85,9 @@ enum Command {
     /// List the providers with their state, and register the gateway with one anew
     #[command(subcommand)]
     Provider(providers::Providers),
-    /// List what was accepted of tools, show what changed, and accept it
-    #[command(subcommand)]
-    Tool(tools::Tools),
+    /// List what was accepted of tools, prompts and resources, show what changed, and accept it
+    #[command(subcommand, visible_alias = "tool")]
+    Capability(capabilities::Capabilities),
     /// List the calls that wait for people, show one, and decide about it
     #[command(subcommand)]
     Approval(approvals::Approvals),
@@ -163,7 +163,7 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::LoginLink(link) => link.run().await,
         Command::Session(sessions) => sessions.run().await,
         Command::Provider(providers) => providers.run().await,
-        Command::Tool(tools) => tools.run().await,
+        Command::Capability(capabilities) => capabilities.run().await,
         Command::Approval(approvals) => approvals.run().await,
         Command::Consent(consents) => consents.run().await,
         Command::ClientConfig(command) => command.run(),

@@ -57,6 +57,7 @@ pub struct Pin {
     #[serde(rename = "id")]
     #[schema(value_type = String, example = "github:create_issue")]
     pub tool: CapabilityId,
+    pub kind: CapabilityKind,
     /// The accepted definition; none before the first.
     pub accepted: Option<PinVersion>,
     /// The definition that waits for acceptance.
@@ -120,7 +121,9 @@ fn version_of(row: Row<'_>, version: &'static str, at: &'static str) -> Option<P
 }
 
 record!(Pin in "capability_pins", |row| org = scope_of(row, "capability_pins.org_id")?,
-    tool = row.get("capability_pins.capability_id")?, accepted = version_of(row, "version", "pinned_at"),
+    tool = row.get("capability_pins.capability_id")?,
+    kind = row.get::<CapabilityId>("capability_pins.capability_id")?.kind(),
+    accepted = version_of(row, "version", "pinned_at"),
     found = version_of(row, "found_version", "found_at"), told = text_of(row, "told_version"));
 
 record!(PinChange in "capability_pins", |row| org = scope_of(row, "capability_pins.org_id")?,
@@ -146,6 +149,22 @@ fn select(which: &str) -> String {
         "SELECT org_id, capability_id, version, pinned_at, found_version, found_at, told_version \
          FROM capability_pins WHERE {which}"
     )
+}
+
+/// The SQL that leaves the ids of these kinds, to stand after another condition; nothing if none is named.
+fn of_kinds(kinds: &[CapabilityKind]) -> String {
+    let condition = |kind: &CapabilityKind| match kind {
+        CapabilityKind::Tool => {
+            "capability_id NOT LIKE 'prompt:%' AND capability_id NOT LIKE 'resource:%'"
+        }
+        CapabilityKind::Prompt => "capability_id LIKE 'prompt:%'",
+        CapabilityKind::Resource => {
+            "capability_id LIKE 'resource:%' AND capability_id NOT LIKE '%{%'"
+        }
+        CapabilityKind::Template => "capability_id LIKE 'resource:%{%'",
+    };
+    let any: Vec<&str> = kinds.iter().map(condition).collect();
+    if any.is_empty() { String::new() } else { format!("AND ({})", any.join(" OR ")) }
 }
 
 /// Pins that are read at once.
@@ -209,12 +228,14 @@ impl Store {
         Ok(list!(self, installation, list => tool, &org, limit))
     }
 
-    /// Some pins of the org's own providers and of shared ones, by tool id and owner, beyond this one.
+    /// Some pins of these kinds, or of all if none is named, of the org's own providers and of shared ones, by tool id
+    /// and owner, beyond this one.
     #[boxed]
     pub async fn page_pins_of_org(
         &self,
         org: OrgId,
         wanted: WantedPins,
+        kinds: &[CapabilityKind],
         after: Option<(&CapabilityId, Option<OrgId>)>,
         limit: u32,
     ) -> Result<Vec<Pin>, StoreError> {
@@ -225,8 +246,9 @@ impl Store {
             WantedPins::Waiting => "AND found_version IS NOT NULL",
         };
         let list = select(&format!(
-            "org_id IN ('', $1) {waits} AND (capability_id, org_id) > ($2, $3) \
+            "org_id IN ('', $1) {waits} {} AND (capability_id, org_id) > ($2, $3) \
              ORDER BY capability_id, org_id LIMIT $4",
+            of_kinds(kinds),
         ));
         // What every org shares is outside the scope of any.
         Ok(list!(self, installation, list => org, tool, &owner, limit))

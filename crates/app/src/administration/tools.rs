@@ -3,7 +3,7 @@
 
 use portcullis_core::{
     audit::EventType,
-    capability::{CapabilityId, Definition},
+    capability::{CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     hidden::spelled_value,
     refusal::{Conflict, Refusal},
@@ -28,11 +28,12 @@ use crate::{
 /// Bytes of the definitions of one page; the first tool is shown whatever it takes.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// A tool of which a definition waits to be accepted.
+/// A tool, prompt or resource of which a definition waits to be accepted.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct WaitingTool {
     #[schema(value_type = String, example = "github:create_issue")]
     pub id: CapabilityId,
+    pub kind: CapabilityKind,
     /// Version that waits; name it to accept it.
     pub version: String,
     /// Version that was accepted; `null` for a new tool.
@@ -122,14 +123,15 @@ impl ToolPlace {
 }
 
 impl Administration {
-    /// The tools that the providers of the caller's org ever listed, by id.
+    /// The pins of the providers of the caller's org, of these kinds or of all if none is named, by id.
     pub async fn tools(
         &self,
         ctx: &Ctx,
+        kinds: &[CapabilityKind],
         after: Option<&ToolPlace>,
         limit: usize,
     ) -> Result<ListedTools<PinnedTools>, Refusal> {
-        let mut items = self.pins(ctx, WantedPins::All, after, limit).await?;
+        let mut items = self.pins(ctx, WantedPins::All, kinds, after, limit).await?;
         let more = items.len() > limit;
         items.truncate(limit);
         let end = items.last().filter(|_| more).map(ToolPlace::of);
@@ -143,24 +145,26 @@ impl Administration {
         &self,
         ctx: &Ctx,
         wanted: WantedPins,
+        kinds: &[CapabilityKind],
         after: Option<&ToolPlace>,
         limit: usize,
     ) -> Result<Vec<Pin>, Refusal> {
         let org = ctx.caller().org_id;
         let place = after.map(|place| (&place.tool, (!place.shared).then_some(org)));
         let most = u32::try_from(limit + 1).unwrap_or(u32::MAX);
-        Ok(self.base.store.page_pins_of_org(org, wanted, place, most).await?)
+        Ok(self.base.store.page_pins_of_org(org, wanted, kinds, place, most).await?)
     }
 
-    /// The tools that wait in the caller's org, by id. A page can end early, for definitions are
-    /// large.
+    /// The definitions that wait in the caller's org, of these kinds or of all if none is named, by id. A page can end
+    /// early, for definitions are large.
     pub async fn waiting_tools(
         &self,
         ctx: &Ctx,
+        kinds: &[CapabilityKind],
         after: Option<&ToolPlace>,
         limit: usize,
     ) -> Result<ListedTools<Vec<WaitingTool>>, Refusal> {
-        let pins = self.pins(ctx, WantedPins::Waiting, after, limit).await?;
+        let pins = self.pins(ctx, WantedPins::Waiting, kinds, after, limit).await?;
         let is_only_org = self.is_only_org(ctx).await?;
         let mut items = Vec::new();
         let mut end = None;
@@ -239,6 +243,7 @@ fn waiting_tool(pin: &Pin, waiting: Waiting, acceptable: bool) -> WaitingTool {
     let version = |side: &Option<PinVersion>| side.as_ref().map(|it| it.version.clone());
     WaitingTool {
         id: pin.tool.clone(),
+        kind: pin.kind,
         version: version(&pin.found).unwrap_or_default(),
         accepted_version: version(&pin.accepted),
         accepted_at: pin.accepted.as_ref().map(|it| it.at),

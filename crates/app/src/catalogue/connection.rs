@@ -18,6 +18,11 @@ use super::{auth::Auth, freshness::Freshness, provider::Provider};
 /// The tools and prompts that a connection lists, by id.
 pub(crate) type CapabilityMap = BTreeMap<String, Arc<Capability>>;
 
+/// Number of the tools in a list.
+pub(crate) fn count_tools<'a>(list: impl IntoIterator<Item = &'a Arc<Capability>>) -> usize {
+    list.into_iter().filter(|it| it.id.kind() == CapabilityKind::Tool).count()
+}
+
 /// Holds a list of tools, so that its address stays its own.
 #[derive(Debug, Clone)]
 pub(crate) struct ListHandle(Arc<dyn std::any::Any + Send + Sync>);

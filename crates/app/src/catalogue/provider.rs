@@ -7,7 +7,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
-    capability::{Capability, Definition, ProviderSlug},
+    capability::{Capability, CapabilityKind, Definition, ProviderSlug},
     clock::Timestamp,
     id::OrgId,
     refusal::{Refusal, Unavailable},
@@ -81,6 +81,18 @@ impl Declared {
     /// Address of the MCP server, to which credentials are bound.
     pub(crate) fn address(&self) -> &str {
         self.endpoint.as_ref().map_or("", Endpoint::as_str)
+    }
+
+    /// The words of `expose` in the configuration.
+    pub(crate) fn exposes(&self) -> Vec<&'static str> {
+        let word = |kind: &CapabilityKind| match kind {
+            CapabilityKind::Tool => Some("tools"),
+            CapabilityKind::Prompt => Some("prompts"),
+            CapabilityKind::Resource => Some("resources"),
+            // With resources.
+            CapabilityKind::Template => None,
+        };
+        self.server.kinds().iter().filter_map(word).collect()
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     base::caches::{Lifetime, NodeCache},
     catalogue::{
-        connection::{CapabilityMap, Connection, Live, OwnRoute},
+        connection::{CapabilityMap, Connection, Live, OwnRoute, count_tools},
         freshness::Unlisted,
         provider::Provider,
     },
@@ -53,6 +53,12 @@ pub(crate) struct UsableList {
     /// For how long the server says this stays true.
     fresh_for: Option<Duration>,
     peer: u64,
+}
+
+impl UsableList {
+    pub(crate) fn count_tools(&self) -> u32 {
+        u32::try_from(count_tools(self.tools.values())).unwrap_or(u32::MAX)
+    }
 }
 
 impl Providers {
@@ -141,7 +147,7 @@ impl Providers {
         let list = NewToolList {
             digest: &listed.digest,
             definitions: &listed.definitions,
-            tools: u32::try_from(listed.tools.len()).unwrap_or(u32::MAX),
+            tools: listed.count_tools(),
         };
         let kept = self.base.store.keep_tool_list(org, id, &list).await;
         kept.map(|_| ()).map_err(Refusal::from)
@@ -198,8 +204,8 @@ impl Providers {
         if unread || record.tool_list.as_ref() != Some(&listed.digest) {
             let kept = self.keep_list(connection.org, connection.id, &listed).await;
             kept.map_err(Unlisted::Store)?;
+            record.tools = listed.count_tools();
             record.tool_list = Some(listed.digest);
-            record.tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
         }
         own.update(Live { record, tools: listed.tools, credential: live.credential });
         own.freshness.took(began, listed.fresh_for, listed.peer);

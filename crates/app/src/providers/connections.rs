@@ -235,6 +235,7 @@ fn as_known(connection: &Arc<Connection>, record: &ProviderRecord) -> Option<Arc
 pub struct WaitingProvider {
     pub slug: ProviderSlug,
     pub name: String,
+    pub exposes: Vec<&'static str>,
     pub waits_for: Awaited,
     /// Principals that may connect it.
     pub owners: Owners,
@@ -255,6 +256,7 @@ impl Providers {
             Some(WaitingProvider {
                 slug: declared.slug.clone(),
                 name: declared.name.clone(),
+                exposes: declared.exposes(),
                 waits_for: declared.auth.awaited()?,
                 owners: declared.owners,
             })

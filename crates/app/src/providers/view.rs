@@ -19,6 +19,7 @@ use super::Providers;
 use crate::{
     catalogue::{
         auth::{AuthKind, Awaited, OAuthSettings},
+        connection::count_tools,
         provider::{Declared, Provider},
     },
     request::Ctx,
@@ -42,6 +43,7 @@ pub struct ProviderView {
     pub auth: AuthKind,
     pub grant: Grant,
     pub account: Option<Account>,
+    pub exposes: Vec<&'static str>,
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
@@ -54,6 +56,8 @@ pub struct ProviderView {
 pub struct ProviderState {
     pub slug: String,
     pub status: ProviderStatus,
+    /// Kinds of what it offers that the configuration lets through.
+    pub exposes: Vec<&'static str>,
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
@@ -233,6 +237,7 @@ impl Providers {
             auth,
             grant: record.grant,
             account: record.account,
+            exposes: declared.exposes(),
             tools: usize::try_from(record.tools).unwrap_or(usize::MAX),
             last_error: record.last_error,
             connected_at: record.connected_at,
@@ -252,7 +257,7 @@ impl Providers {
             let provider = self.provider_of_slug(&view.slug)?;
             let state = provider.state();
             view.status = provider.status();
-            view.tools = state.tools.as_ref().map_or(0, Vec::len);
+            view.tools = count_tools(state.tools.iter().flatten());
             view.last_error.clone_from(&state.last_error);
             view.connected_at = Some(record.created_at);
             view.updated_at = state.updated_at.max(record.updated_at);
@@ -317,7 +322,7 @@ impl Providers {
     #[must_use]
     pub fn count_tools(&self) -> usize {
         let all = self.catalogue.providers.values().map(|provider| provider.state());
-        all.map(|state| state.tools.as_ref().map_or(0, Vec::len)).sum()
+        all.map(|state| count_tools(state.tools.iter().flatten())).sum()
     }
 
     /// States of all declared providers.
@@ -340,7 +345,8 @@ impl Providers {
             all.push(ProviderState {
                 slug: slug.clone(),
                 status,
-                tools: state.tools.as_ref().map_or(0, Vec::len),
+                exposes: provider.declared.exposes(),
+                tools: count_tools(state.tools.iter().flatten()),
                 last_error: state.last_error.clone(),
                 waits_for,
                 issuer,

@@ -38,6 +38,12 @@ impl<'a> Listing<'a> {
         })
     }
 
+    /// The kinds that `kind` names; none means all.
+    pub(crate) fn kinds(&self) -> Result<Vec<CapabilityKind>, Refusal> {
+        let named = self.query.any_of("kind", &CapabilityKind::ALL.map(CapabilityKind::as_str))?;
+        Ok(named.iter().filter_map(|word| CapabilityKind::from_word(word)).collect())
+    }
+
     /// Reads the query of a list that knows `filters`. Rejects other parameters, and a cursor of
     /// another org, list or filter.
     pub(crate) fn read(

@@ -67,13 +67,14 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) 
     }
 }
 
-/// Lists the tools and prompts that providers of the caller have and that are not in the catalogue, with the reasons.
+/// Lists what providers of the caller have and what is not in the catalogue all the same, with the reasons.
 ///
 /// At most 50 of each provider are named.
 #[utoipa::path(
     get, path = "/v1/tools/left-out", tag = "mcps", operation_id = "list_left_out_tools",
     params(
         ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -82,10 +83,11 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) 
     )
 )]
 pub(crate) async fn left_out(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "left_out", &["provider"], raw.as_deref())?;
-    let wanted = list.query.list("provider");
+    let list = Listing::read(&gateway, &ctx, "left_out", &["provider", "kind"], raw.as_deref())?;
+    let (wanted, kinds) = (list.query.list("provider"), list.kinds()?);
     let mut all = gateway.app.tools.left_out(&ctx);
     all.retain(|tool| wanted.is_empty() || wanted.contains(&tool.provider));
+    all.retain(|tool| kinds.is_empty() || kinds.contains(&tool.kind));
     let from = list.after.as_deref().and_then(|after| after.parse().ok()).unwrap_or(0_usize);
     let items: Vec<_> = all.iter().skip(from).take(list.limit).map(LeftOut::of).collect();
     let to = from + items.len();
@@ -93,7 +95,7 @@ pub(crate) async fn left_out(WithQuery(ctx, gateway, raw): WithQuery) -> Handler
     Ok(list.answer(&Items { items }, end.as_deref()))
 }
 
-/// A tool or prompt that is not in the catalogue.
+/// A tool, prompt or resource that is not in the catalogue.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct LeftOut<'a> {
     kind: CapabilityKind,

@@ -288,6 +288,9 @@ pub(crate) struct Provider<'a> {
     owner: ProviderOwner,
     auth: ProviderAuth<'a>,
     account: Option<ProviderAccount<'a>>,
+    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`.
+    #[schema(value_type = Vec<String>)]
+    exposes: &'a [&'static str],
     /// Number of tools that it offers.
     tools: usize,
     /// Last error.
@@ -303,6 +306,9 @@ pub(crate) struct Waiting<'a> {
     slug: &'a ProviderSlug,
     /// Its name for people.
     name: &'a str,
+    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`.
+    #[schema(value_type = Vec<String>)]
+    exposes: &'a [&'static str],
     waits_for: Awaited,
     /// True if a user may connect it for itself.
     for_me: bool,
@@ -315,6 +321,7 @@ impl<'a> Waiting<'a> {
         Self {
             slug: &provider.slug,
             name: &provider.name,
+            exposes: &provider.exposes,
             waits_for: provider.waits_for,
             for_me: provider.owners.me,
             for_org: provider.owners.org,
@@ -408,6 +415,7 @@ impl<'a> Provider<'a> {
                 id: account.id.as_deref(),
                 name: account.name.as_deref(),
             }),
+            exposes: &view.exposes,
             tools: view.tools,
             last_error: view.last_error.as_deref(),
             connected_at: view.connected_at,

@@ -1,4 +1,4 @@
-//! `/v1/tools`: tools as they are accepted, and those whose definition waits for it.
+//! `/v1/tools`: tools, prompts and resources as they are accepted, and those whose definition waits for it.
 
 use portcullis_app::{AcceptedTool, PinnedTools, ToolPlace, WaitingTool};
 use portcullis_core::refusal::Refusal;
@@ -14,10 +14,11 @@ use crate::exchange::{
 /// Bytes of a version at most.
 const LONGEST: usize = 100;
 
-/// Lists the tools that the providers of the org ever listed, by id, with the versions that were accepted and that wait.
+/// Lists what the providers of the org ever listed, by id, with the versions that were accepted and that wait.
 #[utoipa::path(
     get, path = "/v1/tools", tag = "admin", operation_id = "list_pinned_tools",
     params(
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -26,18 +27,21 @@ const LONGEST: usize = 100;
     )
 )]
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "tools", &[], raw.as_deref())?;
+    let list = Listing::read(&gateway, &ctx, "tools", &["kind"], raw.as_deref())?;
+    let kinds = list.kinds()?;
     let after = list.after.as_deref().and_then(place);
-    let listed = gateway.app.administration.tools(&ctx, after.as_ref(), list.limit).await?;
+    let all = &gateway.app.administration;
+    let listed = all.tools(&ctx, &kinds, after.as_ref(), list.limit).await?;
     Ok(list.answer(&listed.page, listed.end.as_ref().map(text_of).as_deref()))
 }
 
-/// Lists the tools of the org whose definition waits to be accepted, by id, each with both definitions.
+/// Lists the tools, prompts and resources of the org that wait to be accepted, by id, each with both definitions.
 ///
 /// A page can hold fewer than `limit` and still have a `next_cursor`.
 #[utoipa::path(
     get, path = "/v1/tools/waiting", tag = "admin", operation_id = "list_waiting_tools",
     params(
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -46,9 +50,11 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     )
 )]
 pub(crate) async fn waiting(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
-    let list = Listing::read(&gateway, &ctx, "waiting_tools", &[], raw.as_deref())?;
+    let list = Listing::read(&gateway, &ctx, "waiting_tools", &["kind"], raw.as_deref())?;
+    let kinds = list.kinds()?;
     let after = list.after.as_deref().and_then(place);
-    let listed = gateway.app.administration.waiting_tools(&ctx, after.as_ref(), list.limit).await?;
+    let all = &gateway.app.administration;
+    let listed = all.waiting_tools(&ctx, &kinds, after.as_ref(), list.limit).await?;
     Ok(list.answer(&Items { items: listed.page }, listed.end.as_ref().map(text_of).as_deref()))
 }
 
@@ -61,12 +67,12 @@ fn place(text: &str) -> Option<ToolPlace> {
     Some(ToolPlace { tool: tool.parse().ok()?, shared: shared == "1" })
 }
 
-/// Accepts the definition of a tool that waits, if it is the version that was reviewed.
+/// Accepts the definition of a tool, prompt or resource that waits, if it is the version that was reviewed.
 ///
 /// Running nodes follow within seconds. A tool of a provider that several orgs share is accepted by the operator.
 #[utoipa::path(
     post, path = "/v1/tools/{id}/accept", tag = "admin", operation_id = "accept_tool",
-    params(("id" = String, Path, description = "`<provider>:<tool_name>`")),
+    params(("id" = String, Path, description = "`<provider>:<tool_name>`, `prompt:<provider>:<name>` or `resource:<provider>:<uri>`")),
     request_body = AcceptAsked,
     responses(
         (status = 200, description = "accepted", body = One<AcceptedTool>),

@@ -224,7 +224,8 @@ fn providers_text(
 }
 
 fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String]) -> Vec<String> {
-    let ProviderState { slug, status: _, tools, last_error, waits_for, issuer } = provider;
+    let ProviderState { slug, status: _, exposes: _, tools, last_error, waits_for, issuer } =
+        provider;
     let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
     let missing = declared.and_then(Provider::missing_program);
     let missing = missing.map(|program| format!("there is no program `{program}`"));

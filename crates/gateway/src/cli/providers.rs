@@ -102,8 +102,8 @@ impl List {
 
 /// A connection, or a provider without one.
 const SHAPE: Shape = Shape {
-    members: &["slug", "status", "tools", "waits_for", "last_error"],
-    columns: &["slug", "status", "tools", "waits_for", "last_error"],
+    members: &["slug", "status", "exposes", "tools", "waits_for", "last_error"],
+    columns: &["slug", "status", "exposes", "tools", "waits_for", "last_error"],
     add: |members| {
         members.entry("status").or_insert_with(|| json!("pending"));
         members.entry("tools").or_insert_with(|| json!(0));
@@ -162,7 +162,7 @@ pub(super) fn status_of(state: &ProviderState, recalled: &[String]) -> &'static 
 
 fn record(state: &ProviderState, recalled: &[String]) -> Value {
     json!({
-        "slug": state.slug, "status": status_of(state, recalled), "tools": state.tools,
-        "waits_for": state.waits_for.map(Awaited::as_str), "last_error": state.last_error,
+        "slug": state.slug, "status": status_of(state, recalled), "exposes": state.exposes,
+        "tools": state.tools, "waits_for": state.waits_for.map(Awaited::as_str), "last_error": state.last_error,
     })
 }

@@ -381,7 +381,8 @@ async fn commands_print_the_same_on_the_node_and_over_the_api() {
         "audit export --format csv --type token.issued",
         "audit export --format ocsf --target CI",
         "tool list",
-        "tool list --waiting",
+        "capability list --waiting",
+        "capability list --kind tool",
         "token inspect TOKEN",
     ] {
         for form in ["", " --json"] {

@@ -354,12 +354,12 @@ async fn the_commands_hide_nothing_and_accept_only_what_was_looked_at() {
     assert!(diff.contains("t\\two") && diff.contains("/annotations/readOnlyHint"), "{diff}");
     for (command, wanted) in [
         ("tool accept other:a --version sha256:0", "look at the tool anew"),
-        ("tool accept other:nothing", "tool list"),
+        ("tool accept other:nothing", "capability list"),
         ("tool accept other:a --org nobody", "nobody"),
     ] {
         assert_fails(&scene.gateway, &words(command), 1, wanted).await;
     }
-    assert_fails(&scene.gateway, &["tool", "diff", "no id"], 1, "tool list").await;
+    assert_fails(&scene.gateway, &["tool", "diff", "no id"], 1, "capability list").await;
     assert_fails(&scene.gateway, &["tool", "accept"], 2, "").await;
     scene.until_status("a", "quarantined").await;
     let accepted = scene.run("tool accept other:a");

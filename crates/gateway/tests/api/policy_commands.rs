@@ -299,6 +299,57 @@ async fn simulate_and_diff_answer_like_the_api_and_init_adds_a_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn init_and_the_starter_set_permit_prompts_and_listed_resources() {
+    let all = "[\"tools\", \"prompts\", \"resources\"]";
+    for (kinds, init, permits, passed) in [
+        (all, "init", 3, "5 passed, 0 failed"),
+        (all, "init --services-read", 6, "5 passed, 0 failed"),
+        ("[\"prompts\"]", "init", 1, "1 passed, 0 failed"),
+        ("[\"resources\"]", "init", 1, "2 passed, 0 failed"),
+    ] {
+        let desk = Desk::exposing(kinds, POLICIES);
+        fs::remove_file(desk.policies("test.cedar")).unwrap();
+
+        desk.says(init, 0, "").await;
+
+        // Credentials stay inside.
+        desk.says("validate --strict", 0, &format!("{} active", permits + 1)).await;
+        desk.says("test", 0, passed).await;
+        let written = fs::read_to_string(desk.policies("starter.cedar")).unwrap();
+        for (kind, part) in [
+            ("prompts", "  Mcp::Action::\"prompt:sample:customer_letter\"\n], resource);"),
+            ("resources", "resource:sample\", resource)\nwhen { context.resource.listed };"),
+            ("resources", "//   resource:sample  resources and templates: 2\n"),
+        ] {
+            assert_eq!(written.contains(part), kinds.contains(kind), "{kinds}: {part}: {written}");
+        }
+    }
+
+    let desk = Desk::exposing(all, STARTER);
+    desk.write("tests/starter.yaml", STARTER_CASES);
+    desk.says("test", 0, "6 passed, 0 failed").await;
+}
+
+const STARTER: &str = include_str!("../../assets/starter.cedar");
+
+const STARTER_CASES: &str = r#"
+defaults:
+  principal: {type: user, roles: [member]}
+cases:
+  - {tool: "prompt:sample:customer_letter", input: {customer: a}, expect: {policy: read-only-tools}}
+  - {tool: "resource:sample:sample://guide", input: {uri: "sample://guide"}, expect: {policy: read-only-tools}}
+  - tool: "resource:sample:sample://customers/a"
+    input: {uri: "sample://customers/a"}
+    expect: {policy: read-only-tools}
+  - {tool: "resource:sample:sample://other", input: {uri: "sample://other"}, expect: {policy: default-deny}}
+  - principal: {type: service, roles: [service]}
+    tool: "resource:sample:sample://guide"
+    input: {uri: "sample://guide"}
+    expect: {policy: read-only-tools-for-services}
+  - {tool: "prompt:sample:customer_letter", input: {customer: a}, dlp: {findings: [aws_access_key]}, expect: {policy: no-secrets-out}}
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
 async fn init_writes_a_starter_set_that_loads_and_cases_that_hold() {
     let desk = Desk::with(POLICIES);
     fs::remove_file(desk.policies("test.cedar")).unwrap();

@@ -142,6 +142,26 @@ on_both! {
         assert_eq!(db.surplus().await.unwrap().len(), 1);
     }
 
+    async fn pins_are_found_by_their_kinds(db: Database) {
+        use CapabilityKind::{Prompt, Resource, Template, Tool};
+        let org = org(&db, 1).await;
+        let ids = ["a:prompt", "prompt:a:b", "resource:a:*", "resource:a:x://b", "resource:a:x://{b}"];
+        db.pin_tools(None, &ids.map(|id| definition(id, "v")), NOW).await.unwrap();
+
+        for (kinds, wanted) in [
+            (&[][..], &ids[..]),
+            (&[Tool], &ids[..1]),
+            (&[Prompt], &ids[1..2]),
+            (&[Resource], &ids[2..4]),
+            (&[Template], &ids[4..]),
+            (&[Prompt, Resource], &ids[1..4]),
+        ] {
+            let found = db.page_pins_of_org(org, WantedPins::All, kinds, None, 9).await.unwrap();
+            let found: Vec<&str> = found.iter().map(|pin| pin.tool.as_str()).collect();
+            assert_eq!(found, wanted, "{kinds:?}");
+        }
+    }
+
     async fn an_org_sees_what_waits_of_its_own_and_of_shared_providers(db: Database) {
         let [ours, theirs] = orgs(&db).await;
         for (org, tool) in
@@ -161,7 +181,7 @@ on_both! {
         let mut after = None::<Pin>;
         loop {
             let beyond = after.as_ref().map(|pin| (&pin.tool, pin.org));
-            let page = db.page_pins_of_org(ours, WantedPins::Waiting, beyond, 1).await.unwrap();
+            let page = db.page_pins_of_org(ours, WantedPins::Waiting, &[], beyond, 1).await.unwrap();
             let Some(pin) = page.into_iter().next() else { break };
             seen.push((pin.org, pin.tool.clone()));
             after = Some(pin);

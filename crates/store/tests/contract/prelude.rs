@@ -7,7 +7,7 @@ pub(crate) use portcullis_core::{
     audit::merkle::{Frontier, is_consistent, root_of_path},
     audit::{DlpResult, Hash, OutcomeStatus, RecordedDecision},
     authorization::{ClientGrant, ClientKind, ClientRef, CodeChallenge, Face, RedirectUri},
-    capability::CapabilityId,
+    capability::{CapabilityId, CapabilityKind},
     clock::Timestamp,
     grant::Presented,
     id::{ApprovalId, ConsentId, EventId, GroupId, Ids, OrgId, PrincipalId, TokenId},

@@ -136,7 +136,7 @@ impl Providers {
         let gone = || Refusal::not_found("provider", &id.to_string());
         let kept = kept?.ok_or_else(gone)?;
         self.keep_list(org, id, &listed).await?;
-        let tools = u32::try_from(listed.tools.len()).unwrap_or(u32::MAX);
+        let tools = listed.count_tools();
         let kept = ProviderRecord { tool_list: Some(listed.digest), tools, ..kept };
         self.adopt(kept.clone(), tried_at).await?;
         self.view(kept).ok_or(Refusal::Internal)

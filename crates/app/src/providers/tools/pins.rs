@@ -189,7 +189,9 @@ fn sort(
         pins.into_iter().map(|pin| (pin.tool.clone(), pin)).collect();
     let accepted = pins.values().filter(|pin| pin.accepted.is_some());
     let mut names: HashMap<(CapabilityKind, String), CapabilityName> = accepted
-        .filter_map(|pin| Some((pin.tool.kind(), pin.tool.name().parse::<CapabilityName>().ok()?)))
+        .filter_map(|pin| {
+            CapabilityName::of_kind(pin.kind, pin.tool.name()).ok().map(|it| (pin.kind, it))
+        })
         .map(|(kind, name)| ((kind, name.skeleton()), name))
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.

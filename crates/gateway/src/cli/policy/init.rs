@@ -14,7 +14,7 @@ use portcullis_core::{
     json::Document,
     policy::{DEFAULT_DENY, FACTS_FILE, PolicyFile},
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use super::{Desk, Failure, loaded, read};
 use crate::{boot, cli::output::json_text};
@@ -26,7 +26,7 @@ pub(in crate::cli) struct Init {
     /// Write a file for this provider alone, beside what is there
     #[arg(long, value_name = "SLUG")]
     add: Option<String>,
-    /// Let service accounts use the tools that only read, too; otherwise the permit for them is a comment
+    /// Let service accounts use what only reads, too; otherwise the permits for them are comments
     #[arg(long)]
     services_read: bool,
 }
@@ -49,9 +49,10 @@ const CASES: &str = "tests/starter.yaml";
 const CASES_HEAD: &str = "# Run with `portcullis policy test`. Each case is a call and what it has to come to.\n\
     defaults:\n  principal: {type: user, id: usr_example, roles: [member]}\ncases:\n";
 
-const ADDED: &str = "// Written by `portcullis policy init --add` for the tools of one provider. Edit it: it is yours.";
+const ADDED: &str =
+    "// Written by `portcullis policy init --add` for one provider. Edit it: it is yours.";
 
-const HEAD: &str = r#"// Written by `portcullis policy init` for the tools that were connected. Edit it: it is yours.
+const HEAD: &str = r#"// Written by `portcullis policy init` for the providers that were connected. Edit it: it is yours.
 //
 // A call needs a `permit`, and no `forbid` may match it. Without any policy every call is denied.
 // `@id` is the policy's name: it stands in every answer and every audit event it decides.
@@ -95,7 +96,7 @@ impl Schema {
     }
 }
 
-/// Turns the lines of a permit for service accounts into those that are written.
+/// Turns permits for service accounts into the lines that are written.
 type ForServices = fn(&str) -> String;
 
 impl Init {
@@ -158,16 +159,20 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 
 type ByProvider<'a> = BTreeMap<&'a str, Vec<&'a Capability>>;
 
-/// The tools of each provider, or of this one.
+/// Everything that each provider lists, or this one.
 fn by_provider<'a>(bench: &'a Workbench, only: Option<&str>) -> ByProvider<'a> {
     let mut providers = ByProvider::new();
-    let is_wanted = |tool: &&Capability| {
-        tool.id.kind() == CapabilityKind::Tool && only.is_none_or(|slug| tool.id.provider() == slug)
-    };
-    for tool in bench.tools().filter(is_wanted) {
-        providers.entry(tool.id.provider()).or_default().push(tool);
+    let is_wanted =
+        |it: &&Capability| !it.id.is_unlisted() && only.is_none_or(|slug| it.id.provider() == slug);
+    for it in bench.tools().filter(is_wanted) {
+        providers.entry(it.id.provider()).or_default().push(it);
     }
     providers
+}
+
+/// Those of a kind; templates are resources here.
+fn of_kind<'a>(all: &[&'a Capability], kind: CapabilityKind) -> Vec<&'a Capability> {
+    all.iter().copied().filter(|it| it.id.kind().governed() == kind).collect()
 }
 
 /// Hints of its server about it, for people.
@@ -184,47 +189,87 @@ fn only_reads(tool: &Capability) -> bool {
     tool.definition.hint("readOnlyHint") == Some(true)
 }
 
-/// Permits of the tools that only read, by name: what their server adds later is permitted by no policy.
-fn reading(slug: &str, tools: &[&Capability], for_services: ForServices) -> String {
-    let reads: Vec<&Capability> = tools.iter().copied().filter(|tool| only_reads(tool)).collect();
-    if reads.is_empty() {
+/// A permit of what only reads at a provider, which members have and service accounts may be given.
+struct Permit {
+    /// End of its id.
+    name: &'static str,
+    what: &'static str,
+    description: &'static str,
+    /// The head after the principal, and a condition.
+    rest: String,
+}
+
+impl Permit {
+    fn text(&self, slug: &str, start: &str, who: &str, principal: &str) -> String {
+        let Self { name, what, description, rest } = self;
+        format!(
+            r#"@id("{slug}-{start}{name}")
+@title("{who} may {what} {slug}")
+@description("{description}")
+permit (principal {principal}, {rest};"#
+        )
+    }
+}
+
+/// Permits of tools that only read and of prompts, by name: what their server adds later is permitted by no policy.
+fn permits(slug: &str, all: &[&Capability]) -> Vec<Permit> {
+    let [mut tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    tools.retain(|tool| only_reads(tool));
+    let named = |all: &[&Capability]| {
+        let all: Vec<_> = all.iter().map(|it| format!("  Mcp::Action::\"{}\"", it.id)).collect();
+        format!("action in [\n{}\n], resource)", all.join(",\n"))
+    };
+    let tools = (!tools.is_empty()).then(|| Permit {
+        name: "read",
+        what: "use what only reads at",
+        description: "What only reads is what the server says of its tools. A tool that it adds later is not \
+                      among them.",
+        rest: named(&tools),
+    });
+    let prompts = (!prompts.is_empty()).then(|| Permit {
+        name: "prompts",
+        what: "use the prompts of",
+        description: "A prompt that the server adds later is not among them.",
+        rest: named(&prompts),
+    });
+    let resources = (!resources.is_empty()).then(|| Permit {
+        name: "resources",
+        what: "read the resources of",
+        description: "Those that the server lists, and those that a template of it makes.",
+        rest: format!(
+            "action == Mcp::Action::\"resource:{slug}\", resource)\nwhen {{ context.resource.listed }}"
+        ),
+    });
+    [tools, prompts, resources].into_iter().flatten().collect()
+}
+
+/// The permits of a provider as they are written.
+fn reading(slug: &str, all: &[&Capability], for_services: ForServices) -> String {
+    let permits = permits(slug, all);
+    if permits.is_empty() {
         return "\n// No tool here says that it only reads, so nothing is permitted yet.\n"
             .to_owned();
     }
-    let named = reads.iter().map(|tool| format!("  Mcp::Action::\"{}\"", tool.id));
-    let named = named.collect::<Vec<_>>().join(",\n");
-    let services = for_services(&format!(
-        r#"@id("{slug}-services-read")
-@title("Service accounts may use what only reads at {slug}")
-permit (principal is Mcp::Service, action in [
-{named}
-], resource);"#
-    ));
-    format!(
-        r#"
-@id("{slug}-read")
-@title("Members may use what only reads at {slug}")
-@description("What only reads is what the server says of its tools. A tool that it adds later is not among them.")
-permit (principal in Mcp::Role::"member", action in [
-{named}
-], resource);
-
-{services}
-"#
-    )
+    let written = |start: &str, who: &str, principal: &str| -> String {
+        let all: Vec<_> = permits.iter().map(|it| it.text(slug, start, who, principal)).collect();
+        all.join("\n\n")
+    };
+    let members = written("", "Members", "in Mcp::Role::\"member\"");
+    let services = for_services(&written("services-", "Service accounts", "is Mcp::Service"));
+    format!("\n{members}\n\n{services}\n")
 }
 
-/// A permit for all service accounts.
-fn permitted(permit: &str) -> String {
+/// Permits for all service accounts.
+fn permitted(permits: &str) -> String {
     format!(
         "// All service accounts (agents, CI jobs). To name one instead: `principal == Mcp::Service::\"sa_…\"`\n\
-         // (`portcullis principal list` has the ids).\n{permit}"
+         // (`portcullis principal list` has the ids).\n{permits}"
     )
 }
 
 /// The same as a comment.
-fn commented(permit: &str) -> String {
-    let lines = permit.lines().map(|line| format!("\n// {line}"));
+fn commented(permits: &str) -> String {
+    let lines = permits.lines().map(|line| format!("\n// {line}").trim_end().to_owned());
     format!(
         "// Service accounts (agents, CI jobs) may use nothing here yet. Take the comment marks away to let all of \
          them\n// read, or name one: `principal == Mcp::Service::\"sa_…\"` (`portcullis principal list` has the \
@@ -235,12 +280,12 @@ fn commented(permit: &str) -> String {
 
 fn policies(head: String, providers: &ByProvider<'_>, for_services: ForServices) -> String {
     let mut text = head;
-    for (slug, tools) in providers {
-        let _ = write!(text, "\n// ---- {slug} ----\n//\n");
-        for tool in tools {
-            let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
+    for (slug, all) in providers {
+        let _ = write!(text, "\n// ---- {slug} ----\n//\n{}", listed(slug, all));
+        text.push_str(&reading(slug, all, for_services));
+        if of_kind(all, CapabilityKind::Tool).is_empty() {
+            continue;
         }
-        text.push_str(&reading(slug, tools, for_services));
         let _ = write!(
             text,
             r#"
@@ -264,26 +309,67 @@ permit (principal in Mcp::Role::"admin", action in Mcp::Action::"{slug}:*", reso
     text
 }
 
-fn cases(head: String, providers: &ByProvider<'_>) -> String {
-    let mut text = head;
-    let mut any = false;
-    let nothing = Document::of(&json!({}));
-    let tools = providers.values().flatten();
-    for tool in tools.filter(|tool| tool.violations(nothing.root()).is_empty()) {
-        let (said, decision, policy) = if only_reads(tool) {
-            ("may", "allow", format!("{}-read", tool.id.provider()))
-        } else {
-            ("may not yet", "deny", DEFAULT_DENY.to_owned())
-        };
-        let id = tool.id.as_str();
-        // A name may hold what YAML reads as something else; it takes strings of JSON.
-        let (case, tool) = (json!(format!("members {said} use {id}")), json!(id));
-        let _ = write!(
-            text,
-            "  - id: {case}\n    tool: {tool}\n    input: {{}}\n    \
-             expect: {{decision: {decision}, policy: {policy}}}\n"
-        );
-        any = true;
+/// Comments on everything that a provider lists; its resources, which may be thousands, are counted.
+fn listed(slug: &str, all: &[&Capability]) -> String {
+    let [tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    let mut text = String::new();
+    for tool in tools {
+        let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
     }
-    if any { text } else { text.replace("cases:\n", "cases: []\n") }
+    for prompt in prompts {
+        let _ = writeln!(text, "//   {}  gives messages", prompt.id);
+    }
+    if !resources.is_empty() {
+        let _ =
+            writeln!(text, "//   resource:{slug}  resources and templates: {}", resources.len());
+    }
+    text
+}
+
+fn cases(head: String, providers: &ByProvider<'_>) -> String {
+    let mut text = String::new();
+    for (slug, all) in providers {
+        text += &cases_of(slug, all);
+    }
+    if text.is_empty() { head.replace("cases:\n", "cases: []\n") } else { head + &text }
+}
+
+/// Cases of the tools that take an empty input, of the prompts, and of a resource that is listed and one that is not.
+fn cases_of(slug: &str, all: &[&Capability]) -> String {
+    let [tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    let mut text = String::new();
+    let nothing = Document::of(&json!({}));
+    for tool in tools.iter().filter(|tool| tool.violations(nothing.root()).is_empty()) {
+        let permit = only_reads(tool).then_some("read");
+        text += &case(slug, tool.id.as_str(), &json!({}), permit);
+    }
+    for prompt in prompts {
+        let required = prompt.definition.input_schema.get("required").and_then(Value::as_array);
+        let names = required.into_iter().flatten().filter_map(Value::as_str);
+        let input: Map<_, _> = names.map(|name| (name.to_owned(), json!("example"))).collect();
+        text += &case(slug, prompt.id.as_str(), &json!(input), Some("prompts"));
+    }
+    if let Some(it) = resources.iter().find(|it| it.id.kind() == CapabilityKind::Resource) {
+        let uri = json!({ "uri": it.id.name() });
+        text += &case(slug, it.id.as_str(), &uri, Some("resources"));
+    }
+    if !resources.is_empty() {
+        let uri = json!({ "uri": "portcullis:unlisted" });
+        text += &case(slug, &format!("resource:{slug}:*"), &uri, None);
+    }
+    text
+}
+
+/// A case of what members may do by the policy that ends so, or may not yet.
+fn case(slug: &str, id: &str, input: &Value, permit: Option<&str>) -> String {
+    let (said, decision, policy) = match permit {
+        Some(name) => ("may", "allow", format!("{slug}-{name}")),
+        None => ("may not yet", "deny", DEFAULT_DENY.to_owned()),
+    };
+    // A name may hold what YAML reads as something else; it takes strings of JSON.
+    let (case, id) = (json!(format!("members {said} use {id}")), json!(id));
+    format!(
+        "  - id: {case}\n    tool: {id}\n    input: {input}\n    \
+         expect: {{decision: {decision}, policy: {policy}}}\n"
+    )
 }

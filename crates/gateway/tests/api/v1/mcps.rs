@@ -177,6 +177,7 @@ async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provide
     let path = format!("/v1/tools/left-out?limit=2&provider=other&cursor={cursor}");
     let rest = gateway.get(&who, &path).await;
     let none = gateway.get(&who, "/v1/tools/left-out?provider=sample").await;
+    let prompts = gateway.get(&who, "/v1/tools/left-out?kind=prompt,resource").await;
     let poor = gateway.service(&who.org, "mcps:invoke");
 
     assert_enveloped(&all, "left out");
@@ -187,6 +188,7 @@ async fn what_is_left_out_is_listed_with_its_reason_to_those_who_use_the_provide
     let names: Vec<&str> = told.iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["create*issue", "remote", "say [REDACTED:gitlab_token]"]);
     assert!(told[0].1.contains("A-Z") && told[1].1.contains("outside itself"), "{told:?}");
-    assert_eq!((items(&first).len(), items(&rest).len(), items(&none).len()), (2, 1, 0));
+    let lengths = [&first, &rest, &none, &prompts].map(|it| items(it).len());
+    assert_eq!(lengths, [2, 1, 0, 0]);
     assert_eq!(gateway.get(&poor, "/v1/tools/left-out").await.status, 403);
 }

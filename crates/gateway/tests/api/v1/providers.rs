@@ -125,7 +125,8 @@ async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
     let all = waiting("").await;
     assert_eq!(members(&all, "slug"), ["keyed", "other"]);
     let first = json!({
-        "slug": "keyed", "name": "keyed", "waits_for": "key", "for_me": true, "for_org": true,
+        "slug": "keyed", "name": "keyed", "exposes": ["tools"], "waits_for": "key", "for_me": true,
+        "for_org": true,
     });
     assert_eq!(items(&all)[0], first);
     assert_eq!(items(&all)[1]["for_me"], false);

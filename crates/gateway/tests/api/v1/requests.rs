@@ -111,7 +111,7 @@ const BODIES: [(&str, &str, &str); 84] = [
 ];
 
 /// A route with a query, and the parameter that its error names.
-const QUERIES: [(&str, &str); 73] = [
+const QUERIES: [(&str, &str); 76] = [
     ("GET /v1/mcps?provder=x", "provder"),
     ("GET /v1/mcps?q=a&q=b", "q"),
     ("GET /v1/mcps?q=", "q"),
@@ -124,9 +124,12 @@ const QUERIES: [(&str, &str); 73] = [
     ("GET /v1/mcps/sample:create_note?view=full", "view"),
     ("GET /v1/tools/left-out?tool=x", "tool"),
     ("GET /v1/tools/left-out?limit=0", "limit"),
+    ("GET /v1/tools/left-out?kind=skill", "kind"),
     ("GET /v1/tools?q=x", "q"),
+    ("GET /v1/tools?kind=tool,tools", "kind"),
     ("GET /v1/tools?cursor=x", "cursor"),
     ("GET /v1/tools/waiting?q=x", "q"),
+    ("GET /v1/tools/waiting?kind=template", "kind"),
     ("GET /v1/tools/waiting?cursor=x", "cursor"),
     ("GET /v1/providers?status=fine", "status"),
     ("GET /v1/providers?owner=you", "owner"),

@@ -91,7 +91,8 @@ impl LeftOut {
 
     /// The tool it would be, if its name can be one.
     pub(super) fn tool(&self, provider: &ProviderSlug) -> Option<CapabilityId> {
-        Some(CapabilityId::new(self.kind, provider, &self.name.parse().ok()?))
+        let name = CapabilityName::of_kind(self.kind, &self.name).ok()?;
+        Some(CapabilityId::new(self.kind, provider, &name))
     }
 
     pub(super) fn twin(
@@ -401,5 +402,19 @@ fn provider_target(slug: &str) -> Target {
         provider_id: None,
         kind: "provider",
         version: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_definition_that_is_left_out_is_found_whatever_its_kind() {
+        let slug = "up".parse().unwrap();
+        for id in ["up:a", "prompt:up:a b", "resource:up:x://a?b=%20", "resource:up:x://{a}"] {
+            let id: CapabilityId = id.parse().unwrap();
+            assert_eq!(LeftOut::new(id.kind(), id.name(), &"why").tool(&slug), Some(id));
+        }
     }
 }

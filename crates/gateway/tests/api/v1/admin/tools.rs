@@ -3,7 +3,7 @@
 use portcullis_testkit::tool;
 
 use super::latest_change;
-use crate::prelude::*;
+use crate::{policy_commands::assert_printed, prelude::*};
 
 const LEGACY: &str = "protocol = \"legacy\"";
 
@@ -38,7 +38,7 @@ async fn an_admin_sees_the_difference_and_accepts_the_version_that_was_reviewed(
     assert_eq!((&waiting["shared"], &waiting["acceptable"]), (&json!(true), &json!(true)));
     let version = waiting["version"].as_str().unwrap();
     let pinned = gateway.get(&admin, "/v1/tools?limit=1").await;
-    has!(items(&pinned)[0], "/id": "other:a", "/org": null, "/waiting/version": version,
+    has!(items(&pinned)[0], "/id": "other:a", "/kind": "tool", "/org": null, "/waiting/version": version,
         "/accepted/version": waiting["accepted_version"]);
     let next = pinned.at("/meta/pagination/next_cursor").as_str().unwrap();
     let pinned = gateway.get(&admin, &format!("/v1/tools?limit=1&cursor={next}")).await;
@@ -84,4 +84,44 @@ async fn what_several_orgs_share_is_accepted_by_the_operator() {
     has!(refused, 409 "conflict", "/error/details/reason": "shared");
     let waiting = gateway.get(&admin, "/v1/tools/waiting").await;
     assert_eq!((items(&waiting).len(), &items(&waiting)[0]["acceptable"]), (1, &json!(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn capabilities_of_all_kinds_are_listed_and_accepted() {
+    let exposed = "expose = [\"tools\", \"prompts\", \"resources\"]\npin = \"review\"";
+    let (gateway, admin) = serve_admin(gateway().sample_with(exposed));
+    let all = "/v1/tools/waiting?kind=tool,prompt,resource,resource_template";
+    until(|| gateway.get(&admin, all), |it| items(it).len() == 9).await;
+    let [letter, rest] = ["prompt:sample:customer_letter", "resource:sample:*"];
+    let [guide, customer] = ["sample://guide", "sample://customers/{id}"];
+    let [guide, customer] = [guide, customer].map(|uri| format!("resource:sample:{uri}"));
+
+    for (filter, wanted) in [
+        ("--kind prompt", &[letter][..]),
+        ("--kind resource --waiting", &[rest, &guide]),
+        ("--kind template,prompt --provider sample", &[letter, &customer]),
+        ("--kind tool --provider other", &[]),
+    ] {
+        for command in ["tool list", "capability list"] {
+            let listed = gateway.admin(&words(&format!("{command} {filter}")));
+            let ids: Vec<&Value> = listed.as_array().unwrap().iter().map(|it| &it["id"]).collect();
+            assert_eq!(ids, wanted, "{command} {filter}");
+        }
+    }
+    for (command, told) in [
+        ("capability list", "ID  "),
+        ("capability list", "  KIND  "),
+        ("tool list --kind resource_template", "  resource_template  "),
+        (&format!("capability diff {guide}"), &format!("resource  {guide}\n")),
+        (&format!("tool diff {customer}"), &format!("portcullis capability accept {customer} ")),
+        (&format!("capability accept {guide} {letter}"), &format!("accepted {guide} (sha256:")),
+        ("provider list", "[\"tools\",\"prompts\",\"resources\"]  0 "),
+    ] {
+        assert_printed(&run(&gateway, &words(command)).await, 0, told);
+    }
+    let tools = assert_printed(&run(&gateway, &words("tool list --kind tool")).await, 0, "sample:");
+    assert!(!tools.contains("KIND"), "{tools}");
+    let waiting = gateway.get(&admin, "/v1/tools/waiting?kind=prompt,resource").await;
+    assert_eq!(members(&waiting, "id"), [rest]);
+    has!(items(&waiting)[0], "/kind": "resource");
 }

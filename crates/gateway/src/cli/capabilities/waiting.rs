@@ -1,4 +1,4 @@
-//! Tools that wait to be accepted, as the API tells of them.
+//! Tools, prompts and resources that wait to be accepted, as the API tells of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,9 @@ use crate::cli::{
     remote::segment,
 };
 
-/// The tools that wait in the orgs of a command: each as a record, and as the API tells of it. One that all orgs share
-/// is there once.
-pub(super) async fn tools(
-    api: &Api<'_>,
-    provider: Option<&str>,
-) -> Result<Vec<(Value, Value)>, Failure> {
+/// The definitions that wait in the orgs of a command: each as a record, and as the API tells of it. One that all orgs
+/// share is there once.
+async fn list(api: &Api<'_>, provider: Option<&str>) -> Result<Vec<(Value, Value)>, Failure> {
     let mut all = BTreeMap::new();
     for (org, answer) in api.list_of_each("/v1/tools/waiting").await? {
         let id = text(&answer, "id").to_owned();
@@ -42,6 +39,7 @@ fn record(answer: &Value, org: Option<OrgId>) -> Value {
     let status = if at("accepted_version").is_null() { "waits" } else { "quarantined" };
     json!({
         "id": at("id"),
+        "kind": at("kind"),
         "org": org,
         "status": status,
         "version": at("accepted_version"),
@@ -52,46 +50,46 @@ fn record(answer: &Value, org: Option<OrgId>) -> Value {
 }
 
 /// The one of these that has this id.
-fn only<'a>(all: &'a [(Value, Value)], tool: &str) -> Result<&'a (Value, Value), Failure> {
-    let mut found = all.iter().filter(|(record, _)| text(record, "id") == tool);
+fn only<'a>(all: &'a [(Value, Value)], id: &str) -> Result<&'a (Value, Value), Failure> {
+    let mut found = all.iter().filter(|(record, _)| text(record, "id") == id);
     match (found.next(), found.next()) {
         (Some(only), None) => Ok(only),
         (Some(_), Some(_)) => Err(format!(
-            "several orgs have a tool `{}` of their own; say which one with `--org`",
-            visible(tool)
+            "several orgs have `{}` of their own; say which one with `--org`",
+            visible(id)
         )
         .into()),
         (None, _) => Err(format!(
-            "nothing of `{}` waits to be accepted; `portcullis tool list` shows the tools there are",
-            visible(tool)
+            "nothing of `{}` waits to be accepted; `portcullis capability list` shows what there is",
+            visible(id)
         )
         .into()),
     }
 }
 
-/// The record of a tool that waits, and what differs.
-pub(super) async fn find(api: &Api<'_>, tool: &str) -> Result<(Value, Vec<Difference>), Failure> {
-    let all = tools(api, provider_of(tool).as_deref()).await?;
-    let (record, answer) = only(&all, tool)?;
+/// The record of the definition that waits under this id, and what differs.
+pub(super) async fn find(api: &Api<'_>, id: &str) -> Result<(Value, Vec<Difference>), Failure> {
+    let all = list(api, provider_of(id).as_deref()).await?;
+    let (record, answer) = only(&all, id)?;
     let new = definition(answer, "new").ok_or("the answer of the gateway has no definition")?;
     Ok((record.clone(), differences(definition(answer, "old").as_ref(), &new)))
 }
 
-/// Accepts the tools that are asked for, of those that wait.
+/// Accepts the definitions that are asked for, of those that wait.
 pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, Failure> {
-    let mut all = tools(api, asked.provider.as_deref()).await?;
+    let mut all = list(api, asked.provider.as_deref()).await?;
     // What all orgs share is accepted for all of them.
     if asked.org.is_some() {
         let shared = all.extract_if(.., |(record, _)| record.get("org") == Some(&Value::Null));
         let shared: Vec<_> = shared.collect();
-        let is_asked = |(record, _): &&_| asked.tools.iter().any(|it| it == text(record, "id"));
+        let is_asked = |(record, _): &&_| asked.ids.iter().any(|it| it == text(record, "id"));
         if let Some((record, _)) = shared.iter().find(is_asked) {
             let id = text(record, "id");
             return Err(format!("all orgs share `{id}`; leave out `--org` to accept it").into());
         }
     }
-    let named: BTreeSet<&String> = asked.tools.iter().collect();
-    let named: Result<Vec<_>, _> = named.into_iter().map(|tool| only(&all, tool)).collect();
+    let named: BTreeSet<&String> = asked.ids.iter().collect();
+    let named: Result<Vec<_>, _> = named.into_iter().map(|id| only(&all, id)).collect();
     let chosen = if asked.provider.is_some() { all.iter().collect() } else { named? };
     let mut accepted = Vec::new();
     for (record, _) in chosen {
@@ -107,7 +105,7 @@ pub(super) async fn accept(api: &Api<'_>, asked: &Accept) -> Result<Vec<Value>, 
     Ok(accepted)
 }
 
-/// A definition as the API shows it, under the name of its tool.
+/// A definition as the API shows it, under the name in its id.
 fn definition(answer: &Value, side: &str) -> Option<Definition> {
     let shown = answer.get(side).filter(|shown| shown.is_object())?;
     let at = |name: &str| shown.get(name).cloned().unwrap_or_default();

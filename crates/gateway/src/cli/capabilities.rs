@@ -1,48 +1,61 @@
-//! `portcullis tool`. On a node, `list` shows the tools of the providers of all orgs.
+//! `portcullis capability`, also `portcullis tool`. On a node, `list` shows what the providers of all orgs have.
 
 mod waiting;
 
 use std::collections::BTreeMap;
 
-use clap::{Args, Subcommand};
-use portcullis_core::capability::{CapabilityId, Definition, Difference};
+use clap::{Args, Subcommand, ValueEnum};
+use portcullis_core::capability::{CapabilityId, CapabilityKind, Definition, Difference};
 use serde_json::{Value, json};
 
 use super::{
-    api::{Api, Orgs, Shape, text},
+    api::{Api, Orgs, Shape, text, word},
     installation::Installation,
     output::{Failure, visible},
 };
 
 #[derive(Subcommand)]
-pub(super) enum Tools {
-    /// List the tools that providers ever listed, and whether they wait to be accepted
+pub(super) enum Capabilities {
+    /// List the tools, prompts and resources that providers ever listed, and whether they wait to be accepted
     List {
         /// Only of this provider
         #[arg(long, value_name = "SLUG")]
         provider: Option<String>,
+        /// Only of these kinds, comma-separated
+        #[arg(long, value_enum, value_delimiter = ',')]
+        kind: Vec<Kind>,
         /// Only those that wait
         #[arg(long)]
         waiting: bool,
         #[command(flatten)]
         installation: Installation,
     },
-    /// Show what the upstream changed of a tool since it was accepted
+    /// Show what the upstream changed since it was accepted
     Diff {
         #[command(flatten)]
         which: Which,
         #[command(flatten)]
         installation: Installation,
     },
-    /// Accept what the upstream made of tools; running nodes follow within seconds
+    /// Accept what the upstream changed; running nodes follow within seconds
     Accept(Accept),
+}
+
+/// A kind in its word of the API.
+#[derive(Clone, Copy, ValueEnum)]
+pub(super) enum Kind {
+    Tool,
+    Prompt,
+    Resource,
+    #[value(name = "resource_template", alias = "template")]
+    Template,
 }
 
 #[derive(Args)]
 pub(super) struct Which {
-    /// The tool's id, `<provider>:<tool_name>`
-    #[arg(value_name = "TOOL")]
-    tool: String,
+    /// Id, `<provider>:<tool_name>`, `prompt:<provider>:<name>` or `resource:<provider>:<uri>`
+    #[arg(value_name = "ID")]
+    id: String,
     /// Id or name of the org, when several have a provider of this slug
     #[arg(long)]
     org: Option<String>,
@@ -50,13 +63,13 @@ pub(super) struct Which {
 
 #[derive(Args)]
 pub(super) struct Accept {
-    /// Ids of tools, `<provider>:<tool_name>`
-    #[arg(value_name = "TOOL", required_unless_present = "provider")]
-    tools: Vec<String>,
-    /// Every tool of this provider that waits
-    #[arg(long, value_name = "SLUG", conflicts_with_all = ["tools", "version"])]
+    /// Ids, each as `capability list` shows it
+    #[arg(value_name = "ID", required_unless_present = "provider")]
+    ids: Vec<String>,
+    /// Everything of this provider that waits
+    #[arg(long, value_name = "SLUG", conflicts_with_all = ["ids", "version"])]
     provider: Option<String>,
-    /// Only if this is the version that waits, as `tool diff` shows it
+    /// Only if this is the version that waits, as `capability diff` shows it
     #[arg(long, value_name = "SHA256")]
     version: Option<String>,
     /// Id or name of the org, when several have a provider of this slug
@@ -66,18 +79,18 @@ pub(super) struct Accept {
     installation: Installation,
 }
 
-impl Tools {
+impl Capabilities {
     pub(super) async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::List { provider, waiting, installation } => {
-                let list = async |api: &Api<'_>| list(api, provider.as_deref()).await;
+            Self::List { provider, kind, waiting, installation } => {
+                let list = async |api: &Api<'_>| list(api, provider.as_deref(), &kind).await;
                 let mut records = installation.ask(Orgs::Installation, list).await?;
                 records.retain(|it| !waiting || !it["waits_since"].is_null());
-                installation.output().table(&records, TOOL.columns)
+                installation.output().table(&records, &columns(&records))
             }
             Self::Diff { which, installation } => {
                 let orgs = Orgs::Any(which.org.as_deref());
-                let find = async |api: &Api<'_>| waiting::find(api, &which.tool).await;
+                let find = async |api: &Api<'_>| waiting::find(api, &which.id).await;
                 let (record, differences) = installation.ask(orgs, find).await?;
                 diff(record, &differences, &installation)
             }
@@ -94,7 +107,7 @@ impl Accept {
         let output = self.installation.output();
         let text = |it: &Value| format!("accepted {} ({})", text(it, "id"), text(it, "version"));
         match records.as_slice() {
-            [one] if !self.tools.is_empty() => output.record(one, &text(one)),
+            [one] if !self.ids.is_empty() => output.record(one, &text(one)),
             [] => output.record(&json!([]), "nothing waits"),
             all => {
                 let lines: Vec<String> = all.iter().map(text).collect();
@@ -104,10 +117,21 @@ impl Accept {
     }
 }
 
-/// A tool as it is pinned.
-const TOOL: Shape = Shape {
+/// Columns of a list, which names the kinds where there are others than tools.
+fn columns(records: &[Value]) -> Vec<&'static str> {
+    let mut columns = PINNED.columns.to_vec();
+    let is_other = |it: &Value| !matches!(text(it, "kind"), "" | "tool");
+    if records.iter().any(is_other) {
+        columns.insert(1, "kind");
+    }
+    columns
+}
+
+/// A tool, prompt or resource as it is pinned.
+const PINNED: Shape = Shape {
     members: &[
         "id",
+        "kind",
         "org",
         "status",
         "version=/accepted/version",
@@ -127,10 +151,10 @@ const TOOL: Shape = Shape {
     },
 };
 
-/// Tools of a provider that there is no room for.
+/// The number of those of a provider that there is no room for.
 const SURPLUS: Shape = Shape {
     members: &["id", "org", "status", "waits_since=/noted_at", "provider", "surplus=/tools"],
-    columns: TOOL.columns,
+    columns: PINNED.columns,
     add: |members| {
         let [provider, tools] = ["provider", "tools"].map(|name| members.get(name).cloned());
         let provider = provider.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -140,17 +164,24 @@ const SURPLUS: Shape = Shape {
     },
 };
 
-/// The tools of the orgs of a command, and what there was no room for. What all orgs share is there once.
-async fn list(api: &Api<'_>, provider: Option<&str>) -> Result<Vec<Value>, Failure> {
-    let (mut tools, mut surplus) = (BTreeMap::new(), BTreeMap::new());
+/// The pins of the orgs of a command, of these kinds or of all, and what there was no room for of whatever kind. Those
+/// that all orgs share are there once.
+async fn list(
+    api: &Api<'_>,
+    provider: Option<&str>,
+    kinds: &[Kind],
+) -> Result<Vec<Value>, Failure> {
+    let kinds = kinds.iter().map(word).collect::<Vec<_>>().join(",");
+    let filter = Some(("kind", kinds.as_str())).filter(|_| !kinds.is_empty());
+    let (mut pinned, mut surplus) = (BTreeMap::new(), BTreeMap::new());
     let org_of = |it: &Value| text(it, "org").to_owned();
     let is_wanted = |slug: &str| provider.is_none_or(|wanted| wanted == slug);
     for org in api.orgs().await? {
         api.begin_with(org);
-        for tool in api.list("/v1/tools", &[]).await? {
-            let id = text(&tool, "id").parse::<CapabilityId>()?;
+        for pin in api.list("/v1/tools", filter.as_slice()).await? {
+            let id = text(&pin, "id").parse::<CapabilityId>()?;
             if is_wanted(id.provider()) {
-                tools.insert((id.to_string(), org_of(&tool)), tool);
+                pinned.insert((id.to_string(), org_of(&pin)), pin);
             }
         }
         let page = api.get("/v1/tools?limit=1").await?;
@@ -160,7 +191,7 @@ async fn list(api: &Api<'_>, provider: Option<&str>) -> Result<Vec<Value>, Failu
             }
         }
     }
-    let mut records = api.records(tools.into_values().collect(), &TOOL).await?;
+    let mut records = api.records(pinned.into_values().collect(), &PINNED).await?;
     records.extend(api.records(surplus.into_values().collect(), &SURPLUS).await?);
     Ok(records)
 }
@@ -175,10 +206,11 @@ fn diff(
     if let Value::Object(members) = &mut record {
         members.insert("differences".to_owned(), Value::Array(all));
     }
-    let [tool, version] = ["id", "waiting_version"].map(|member| text(&record, member));
+    let [id, version] = ["id", "waiting_version"].map(|member| text(&record, member));
+    let kind = id.parse().map_or(CapabilityKind::Tool, |id: CapabilityId| id.kind().governed());
     let accepted = record.get("version").and_then(Value::as_str).unwrap_or("-");
     let mut lines = vec![
-        format!("tool      {tool}"),
+        format!("{:<10}{id}", kind.as_str()),
         format!("accepted  {accepted}"),
         format!("waiting   {version}"),
     ];
@@ -188,11 +220,11 @@ fn diff(
         lines.extend(sides(it.old.as_ref(), it.new.as_ref()));
     }
     lines.push(String::new());
-    lines.push(format!("accept with: portcullis tool accept {tool} --version {version}"));
+    lines.push(format!("accept with: portcullis capability accept {id} --version {version}"));
     installation.output().record(&record, &lines.join("\n"))
 }
 
-/// Everything is new of a tool of which nothing was accepted.
+/// Everything is new where nothing was accepted.
 fn differences(accepted: Option<&Definition>, found: &Definition) -> Vec<Difference> {
     if let Some(accepted) = accepted {
         return accepted.differences(found);
