@@ -271,7 +271,7 @@ impl Collector {
 
     /// Also of the same name no other definition counts: it could be the one that is meant, or not.
     fn unreadable(&mut self, name: &str) {
-        if let Ok(name) = name.parse() {
+        if let Ok(name) = CapabilityName::of_kind(self.kind, name) {
             self.names.insert(name);
         }
         self.skip(name, SkipReason::Unreadable);

@@ -88,11 +88,12 @@ impl Declared {
         let word = |kind: &CapabilityKind| match kind {
             CapabilityKind::Tool => Some("tools"),
             CapabilityKind::Prompt => Some("prompts"),
-            CapabilityKind::Resource => Some("resources"),
-            // With resources.
-            CapabilityKind::Template => None,
+            // Apps bring resources, and no templates.
+            CapabilityKind::Resource => None,
+            CapabilityKind::Template => Some("resources"),
         };
-        self.server.kinds().iter().filter_map(word).collect()
+        let apps = self.server.apps().map(|_| "apps");
+        self.server.kinds().iter().filter_map(word).chain(apps).collect()
     }
 }
 

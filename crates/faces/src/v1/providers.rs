@@ -288,7 +288,7 @@ pub(crate) struct Provider<'a> {
     owner: ProviderOwner,
     auth: ProviderAuth<'a>,
     account: Option<ProviderAccount<'a>>,
-    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`.
+    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`, `apps`.
     #[schema(value_type = Vec<String>)]
     exposes: &'a [&'static str],
     /// Number of tools that it offers.
@@ -306,7 +306,7 @@ pub(crate) struct Waiting<'a> {
     slug: &'a ProviderSlug,
     /// Its name for people.
     name: &'a str,
-    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`.
+    /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`, `apps`.
     #[schema(value_type = Vec<String>)]
     exposes: &'a [&'static str],
     waits_for: Awaited,
