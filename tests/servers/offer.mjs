@@ -1,5 +1,6 @@
 // Tells what an MCP server offers beside tools, as the official TypeScript SDK sees it: its prompts and what they say,
-// its resources and templates and what they hold, and values of arguments. Digits are told as 0, for some are times.
+// its resources and templates and what they hold, pages of its tools, and values of arguments. Digits are told as 0, for
+// some are times.
 //
 //   [TOKEN=…] node offer.mjs legacy|modern '{"prompts":{"NAME":{…}},"uris":["…"],"completions":[…]}' URL
 //   node offer.mjs legacy '{…}' COMMAND ARGUMENT…
@@ -19,8 +20,10 @@ async function connected() {
   const info = { name: "portcullis-test", version: "1.0.0" };
   const sdk = era === "modern" ? "client" : "sdk/client/index.js";
   const { Client, StreamableHTTPClientTransport } = await load(`@modelcontextprotocol/${sdk}`);
+  const extensions = { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } };
   const pinned = { versionNegotiation: { mode: { pin: "2026-07-28" } } };
-  const client = new Client(info, era === "modern" ? pinned : {});
+  const capabilities = { extensions };
+  const client = new Client(info, { capabilities, ...(era === "modern" ? pinned : {}) });
   await client.connect(await transport(StreamableHTTPClientTransport));
   return client;
 }
@@ -51,11 +54,24 @@ const picked = (entry, members) =>
 const sorted = (list, by, members) =>
   list.map((entry) => picked(entry, members)).sort((a, b) => (a[by] < b[by] ? -1 : 1));
 
+/** A list, or nothing where the server has none. */
+const listed = async (asked) => {
+  try {
+    return await asked;
+  } catch {
+    return {};
+  }
+};
+
 const client = await connected();
 const offer = {};
-offer.prompts = sorted((await client.listPrompts()).prompts, "name", ["name", "title", "description", "arguments"]);
-offer.resources = sorted((await client.listResources()).resources, "uri", ["uri", "name", "title", "description", "mimeType"]);
-const { resourceTemplates } = await client.listResourceTemplates();
+const { tools = [] } = await listed(client.listTools());
+offer.pages = tools.map(({ name, _meta }) => [name, _meta?.ui?.resourceUri ?? null]).sort();
+const { prompts: prompted = [] } = await listed(client.listPrompts());
+offer.prompts = sorted(prompted, "name", ["name", "title", "description", "arguments"]);
+const { resources = [] } = await listed(client.listResources());
+offer.resources = sorted(resources, "uri", ["uri", "name", "title", "description", "mimeType"]);
+const { resourceTemplates = [] } = await listed(client.listResourceTemplates());
 offer.templates = sorted(resourceTemplates, "uriTemplate", ["uriTemplate", "name", "title", "description", "mimeType"]);
 offer.got = {};
 for (const { name } of offer.prompts) {

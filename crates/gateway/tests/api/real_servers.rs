@@ -261,11 +261,12 @@ fn offer(era: &str, wanted: &Value, server: &[&str], token: &str) -> Value {
     serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{server:?}: {why}"))
 }
 
-/// Prompts, resources, templates and completions of real servers reach clients of both eras as the servers give them.
+/// Prompts, resources, templates, completions and pages of real servers reach clients of both eras as the servers give them.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() {
     let everything = npm("server-everything");
     let library = (python("python"), script("library.py"));
+    let app = npm("server-basic-vanillajs");
     let names = |argument: &str, value: &str, others: Value| {
         json!({"ref": {"type": "ref/prompt", "name": "completable-prompt"},
             "argument": {"name": argument, "value": value}, "context": {"arguments": others}})
@@ -294,11 +295,12 @@ async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() 
             vec![&*library.0, &*library.1],
             json!({"prompts": {"review": {"title": "Emma"}}, "uris": ["library://books/Emma/one"]}),
         ),
+        ("app", vec!["node", &app, "--stdio"], json!({})),
     ] {
         let direct = offer("legacy", &wanted, &command, "");
         assert_ne!(direct["read"], json!({}), "{direct}");
         let builder = gateway().policies(r#"@id("all") permit (principal, action, resource);"#);
-        let exposed = "expose = [\"prompts\", \"resources\", \"tools\"]";
+        let exposed = "expose = [\"apps\", \"prompts\", \"resources\", \"tools\"]";
         let (gateway, who) = start(builder.stdio(slug, &command, exposed));
         for era in ["legacy", "modern"] {
             let url = format!("{}/mcp/{slug}", gateway.url());
