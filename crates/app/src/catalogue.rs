@@ -30,6 +30,7 @@ use self::{
 pub(crate) type CapabilityTable = BTreeMap<String, (Arc<Capability>, Arc<Provider>)>;
 
 /// A tool or prompt the caller may see, and the connection it would be called through.
+#[derive(Clone)]
 pub(crate) struct Visible {
     pub(crate) tool: Arc<Capability>,
     pub(crate) connection: Arc<Connection>,

@@ -117,6 +117,13 @@ impl Definition {
         Some(&self.more).filter(|ui| self.kind == CapabilityKind::Tool && ui.is_object())
     }
 
+    /// Returns true if a prompt has an argument of this name.
+    #[must_use]
+    pub fn takes(&self, argument: &str) -> bool {
+        let arguments = self.more.as_array().into_iter().flatten();
+        arguments.filter_map(|it| it.get("name")?.as_str()).any(|name| name == argument)
+    }
+
     /// Media type of a resource, as its server tells it.
     #[must_use]
     pub fn mime_type(&self) -> Option<&str> {

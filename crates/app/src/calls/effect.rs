@@ -11,7 +11,6 @@ use portcullis_core::{
         apps::{AppRules, UI},
         meta::META,
     },
-    policy::Access,
     refusal::{Executed, Refusal, UpstreamReason},
 };
 use portcullis_upstream::{
@@ -93,7 +92,10 @@ impl Calls {
             let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
             return CallOutcome::of_refusal(governance, refusal, Executed::Yes);
         }
-        let result = self.without_hidden(dispatch, result);
+        let result = match self.without_hidden(dispatch, result).await {
+            Ok(result) => result,
+            Err(refusal) => return CallOutcome::of_refusal(governance, refusal, Executed::Yes),
+        };
         match self.judge_answer(dispatch, dispatch.answer(result)).await {
             Ok(answer) => {
                 let tool = &dispatch.visible.tool;
@@ -106,27 +108,37 @@ impl Calls {
         }
     }
 
-    /// The result of a completion without values of a template at whose URIs policies deny the caller in any case.
-    fn without_hidden(&self, dispatch: &Dispatch, mut result: CallResult) -> CallResult {
-        let Dispatch { ctx, call, visible, .. } = dispatch;
-        let (Some(completion), Some(template)) = (call.completion(), visible.tool.template())
-        else {
-            return result;
-        };
-        let mut filled = texts_of(completion.values);
-        for (_, told) in result.more.iter_mut().filter(|(name, _)| name == "completion") {
-            let mut kept = told.root().to_value();
-            if let Some(values) = kept.get_mut("values").and_then(Value::as_array_mut) {
-                values.retain(|value| {
-                    let value = value.as_str().unwrap_or_default().to_owned();
-                    filled.insert(completion.argument.to_owned(), value);
-                    let uri = template.fill(&filled);
-                    self.tools.access_to(ctx, &visible.tool, Some(&uri)) != Access::Deny
-                });
-            }
-            *told = Document::of(&kept);
+    /// The result of a completion without values of a template that name what the caller may not read, and without their
+    /// number.
+    async fn without_hidden(
+        &self,
+        dispatch: &Dispatch,
+        mut result: CallResult,
+    ) -> Result<CallResult, Refusal> {
+        let Some(completion) = dispatch.call.completion() else { return Ok(result) };
+        if dispatch.visible.tool.template().is_none() {
+            return Ok(result);
         }
-        result
+        let (variable, values) = (completion.argument.to_owned(), texts_of(completion.values));
+        for (_, told) in result.more.iter_mut().filter(|(name, _)| name == COMPLETION) {
+            let Value::Object(mut kept) = told.root().to_value() else { continue };
+            kept.remove("total");
+            let suggested = kept.remove("values").unwrap_or_default();
+            let (tools, ctx) = (Arc::clone(&self.tools), dispatch.ctx.clone());
+            let visible = dispatch.visible.clone();
+            let (variable, values) = (variable.clone(), values.clone());
+            let filter = move || {
+                let all = suggested.as_array().into_iter().flatten().filter_map(Value::as_str);
+                let may = |it: &&str| tools.may_suggest(&ctx, &visible, &values, &variable, it);
+                all.filter(may).map(str::to_owned).collect::<Vec<_>>()
+            };
+            // Each value may be held against many templates and policies.
+            let org = dispatch.ctx.caller().org_id;
+            let left = self.base.worked(org, usize::MAX, filter).await?;
+            kept.insert("values".to_owned(), json!(left));
+            *told = Document::of(&Value::Object(kept));
+        }
+        Ok(result)
     }
 
     /// Returns false for a result that does not fit the output schema of its tool, where the provider
@@ -227,6 +239,9 @@ fn narrow_pages(result: &mut CallResult, rules: Option<&AppRules>) -> bool {
     }
     is_cut
 }
+
+/// Member of the answer to a completion.
+const COMPLETION: &str = "completion";
 
 /// The members of an object that are texts.
 fn texts_of(values: Node<'_>) -> BTreeMap<String, String> {

@@ -72,7 +72,7 @@ impl Calls {
         if asked.kind() == CapabilityKind::Resource && uri != Some(asked.name()) {
             return Err(Refusal::bad_request("`uri` has to be that of the resource."));
         }
-        let visible = self.find(ctx, &asked, uri)?;
+        let visible = self.tools.find_used(ctx, &asked, uri)?;
         event.set_target(visible.target());
         ctx.trace_tool(&visible.tool);
         let conversation = invocation.conversation;
@@ -83,17 +83,6 @@ impl Calls {
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
         Ok(ParsedCall { visible, view, claim, input, completes, bytes, conversation })
-    }
-
-    /// Finds the capability that is used where this id is asked for; of a resource `uri` is the one that policies see. Neither an
-    /// answer nor its time nor limits nor its event tell a prompt or a resource that is denied in any case from one that there is not.
-    fn find(&self, ctx: &Ctx, asked: &CapabilityId, uri: Option<&str>) -> Result<Visible, Refusal> {
-        let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
-        let uri = uri.filter(|_| asked.kind().governed() == CapabilityKind::Resource);
-        let is_hidden = asked.kind() != CapabilityKind::Tool
-            && (self.tools.is_hidden(ctx, &visible.tool, uri)
-                || self.tools.waits(ctx, asked, &visible.tool));
-        if is_hidden { Err(unknown(asked)) } else { Ok(visible) }
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
@@ -159,7 +148,7 @@ impl Calls {
             // The new list may name the URI itself, or hold it back.
             (Some(listed), Some(uri)) if kind == CapabilityKind::Resource => {
                 let asked = parse_id(kind, &format!("{}:{uri}", listed.connection.slug()))?;
-                self.find(ctx, &asked, Some(uri)).map(Some)
+                self.tools.find_used(ctx, &asked, Some(uri)).map(Some)
             }
             (listed, _) => Ok(listed),
         }

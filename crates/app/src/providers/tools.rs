@@ -10,7 +10,7 @@ pub(crate) mod pins;
 pub use self::offered::{ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery};
 pub use self::pins::LeftOutTool;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind, Definition},
@@ -253,6 +253,44 @@ impl Tools {
         found.is_ok_and(|view| {
             view.tool.listed_definition().ui().is_some_and(apps::is_for_pages_alone)
         })
+    }
+
+    /// Finds the capability that is used where this id is asked for; of a resource `uri` is the one that policies see. Neither an
+    /// answer nor its time nor limits nor its event tell a prompt or a resource that is denied in any case from one that there is not.
+    pub(crate) fn find_used(
+        &self,
+        ctx: &Ctx,
+        asked: &CapabilityId,
+        uri: Option<&str>,
+    ) -> Result<Visible, Refusal> {
+        let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
+        let uri = uri.filter(|_| asked.kind().governed() == CapabilityKind::Resource);
+        let is_hidden = asked.kind() != CapabilityKind::Tool
+            && (self.is_hidden(ctx, &visible.tool, uri) || self.waits(ctx, asked, &visible.tool));
+        // A template and a resource may have the same text.
+        let is_other = asked.kind() == CapabilityKind::Template
+            && visible.tool.id.kind() != CapabilityKind::Template;
+        if is_hidden || is_other { Err(unknown(asked)) } else { Ok(visible) }
+    }
+
+    /// Returns true if the caller may be told a value for a variable of a template, the others as far as they are written:
+    /// what it names once all are there would be read, and before that policies do not deny it in any case.
+    pub(crate) fn may_suggest(
+        &self,
+        ctx: &Ctx,
+        of: &Visible,
+        values: &BTreeMap<String, String>,
+        variable: &str,
+        value: &str,
+    ) -> bool {
+        let Some(template) = of.tool.template() else { return false };
+        let Some(uri) = template.begin(values, variable, value) else { return false };
+        let is_whole = template.variables().all(|it| it == variable || values.contains_key(it));
+        if !is_whole {
+            return self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
+        }
+        let asked = parse_id(CapabilityKind::Resource, &format!("{}:{uri}", of.connection.slug()));
+        asked.is_ok_and(|asked| self.find_used(ctx, &asked, Some(&uri)).is_ok())
     }
 
     /// Returns true if the caller cannot know of it: policies deny it whatever the input, at this URI if it has one, or it is

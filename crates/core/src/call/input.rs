@@ -103,10 +103,17 @@ impl Use {
         Self::fit(engine, tool, violations, input, Some(argument), bytes)
     }
 
-    /// The input of the completion of a template: the values as far as they are written, and the URI that they give.
+    /// The input of the completion of a template: the values as far as they are written, and the URI that they give. `None`
+    /// if they give none that could be read.
     #[must_use]
-    pub fn values_of(template: &Template, values: &BTreeMap<String, String>) -> Document {
-        Document::of(&json!({ "uri": template.fill(values), (VALUES): values }))
+    pub fn values_of(
+        template: &Template,
+        values: &BTreeMap<String, String>,
+        argument: &str,
+    ) -> Option<Document> {
+        let value = values.get(argument).map(String::as_str).unwrap_or_default();
+        let uri = template.begin(values, argument, value)?;
+        Some(Document::of(&json!({ "uri": uri, (VALUES): values })))
     }
 
     fn fit(
@@ -291,18 +298,22 @@ impl<Mode> Permitted<Use, Mode> {
             let mask = |finding: &_| masked(engine, finding, Direction::Input, &obligations);
             call.payload = engine.redact(&call.payload, &findings, Some(&call.schema()), mask);
         }
-        let violations = match (is_masked, call.tool.id.kind().governed()) {
-            (false, _) => Vec::new(),
-            (true, _) if call.completes.is_some() => Vec::new(),
+        let unmaskable = |path: String| {
+            vec![Violation { path, keyword: None, message: "it cannot be masked".to_owned() }]
+        };
+        let violations = match (is_masked, call.tool.id.kind().governed(), &call.completes) {
+            (false, _, _) => Vec::new(),
             // A masked URI is that of another resource.
-            (true, CapabilityKind::Resource) => vec![Violation {
-                path: "/uri".to_owned(),
-                keyword: None,
-                message: "it cannot be masked".to_owned(),
-            }],
-            (true, CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template) => {
-                call.tool.violations(call.input())
-            }
+            (true, CapabilityKind::Resource, _) => unmaskable("/uri".to_owned()),
+            (true, _, Some(argument)) => match call.input().get(argument) {
+                Some(_) => Vec::new(),
+                None => unmaskable(format!("/{argument}")),
+            },
+            (
+                true,
+                CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template,
+                None,
+            ) => call.tool.violations(call.input()),
         };
         if violations.is_empty() {
             Ok(Cleared { inner: call, findings, obligations, ruling, mode })

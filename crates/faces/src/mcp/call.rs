@@ -84,13 +84,16 @@ impl AskedUse {
         let name = text("ref", if of == CapabilityKind::Prompt { "name" } else { "uri" })?;
         let (argument, value) = (text("argument", "name")?, text("argument", "value")?);
         let mut values = BTreeMap::new();
-        let others = params.get("context").and_then(|it| it.get("arguments"));
-        for (name, value) in others.and_then(Node::members).into_iter().flatten() {
-            let Some(value) = value.text() else {
-                let problem = "`context.arguments` has to be an object of texts.";
-                return Err(ProtocolError::bad_params(problem));
-            };
-            values.insert(name.to_owned(), value.to_owned());
+        let wrong =
+            || ProtocolError::bad_params("`context.arguments` has to be an object of texts.");
+        if let Some(context) = params.get("context") {
+            let others = context.get("arguments").map(Node::members);
+            if !context.is_object() || others == Some(None) {
+                return Err(wrong());
+            }
+            for (name, value) in others.flatten().into_iter().flatten() {
+                values.insert(name.to_owned(), value.text().ok_or_else(wrong)?.to_owned());
+            }
         }
         values.insert(argument.clone(), value);
         let input = Document::of(&json!(values));
@@ -141,7 +144,7 @@ impl WantedCall {
         }
     }
 
-    /// The call of it. Suggestions answer no questions, and ask none.
+    /// The call of it. Suggestions answer no questions, and ask none; asked for once more, they are made once more.
     fn invoke(
         self,
         key: Result<Option<IdempotencyKey>, Refusal>,
@@ -149,6 +152,7 @@ impl WantedCall {
         conversation: Conversation,
     ) -> Invocation {
         let is_use = self.completes.is_none();
+        let key = if is_use { key } else { Ok(None) };
         Invocation {
             tool: self.capability_id(),
             completes: self.completes,
@@ -282,7 +286,7 @@ async fn resolve_call(
     match (of, &completion) {
         (CapabilityKind::Resource, _) => return Ok(wanted_read(face, name)),
         (CapabilityKind::Template, Some((argument, values))) => {
-            return Ok(wanted_values(face, name, argument, values));
+            return Ok(wanted_values(face, name, argument, values)?);
         }
         (CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template, _) => {}
     }
@@ -318,6 +322,10 @@ async fn resolve_call(
     };
     let (tool, kind) = match found.as_ref().and_then(|it| it.get()).filter(seen) {
         Some(found) => {
+            let is_known = |name: &String| found.tool.listed_definition().takes(name);
+            if !completes.as_ref().is_none_or(is_known) {
+                return Err(no_argument().into());
+            }
             mirrored(found, input.root(), era, headers)?;
             (found.tool.id.short().to_owned(), Name::Id)
         }
@@ -342,18 +350,28 @@ fn wanted_values(
     text: String,
     argument: &str,
     values: &BTreeMap<String, String>,
-) -> WantedCall {
+) -> Result<WantedCall, ProtocolError> {
     let inner = inner_of(face, &text);
     let read = inner.and_then(|(slug, uri)| Some((slug, Template::parse(&uri).ok()?)));
-    let (tool, kind, input) = match read {
-        Some((slug, template)) => {
-            let tool = format!("{slug}:{}", template.text());
-            (tool, Name::Id, Use::values_of(&template, values))
+    let mut known = values.clone();
+    if let Some((_, template)) = &read {
+        if !template.variables().any(|it| it == argument) {
+            return Err(no_argument());
         }
-        None => (text, Name::Unlisted, Document::of(&json!(values))),
-    };
+        known.retain(|name, _| template.variables().any(|it| it == name));
+    }
+    let filled = read.and_then(|(slug, template)| {
+        let input = Use::values_of(&template, &known, argument)?;
+        Some((format!("{slug}:{}", template.text()), Name::Id, input))
+    });
+    let unlisted = || (text, Name::Unlisted, Document::of(&json!(known)));
+    let (tool, kind, input) = filled.unwrap_or_else(unlisted);
     let completes = Some(argument.to_owned());
-    WantedCall { tool, of: CapabilityKind::Template, kind, input, completes }
+    Ok(WantedCall { tool, of: CapabilityKind::Template, kind, input, completes })
+}
+
+fn no_argument() -> ProtocolError {
+    ProtocolError::bad_params("`argument.name` names none of the arguments that are listed.")
 }
 
 /// The provider, and the URI or template as it knows it.

@@ -128,11 +128,33 @@ impl Template {
         Some(values)
     }
 
-    /// The URI that the template gives with these values (RFC 6570 §3.2). A variable without a value is left out; a list is
-    /// told as [`Self::values`] tells it.
+    /// The URI that the template gives with these values (RFC 6570 §3.2), if it is not too long for one. A variable without
+    /// a value is left out; a list is told as [`Self::values`] tells it.
     #[must_use]
-    pub fn fill(&self, values: &BTreeMap<String, String>) -> String {
+    pub fn fill(&self, values: &BTreeMap<String, String>) -> Option<String> {
         fill(&self.text, values)
+    }
+
+    /// The same with `value` for a variable that is still being written. `None` if no read could be of a URI that goes on
+    /// in this way: readers may understand it otherwise than policies do.
+    #[must_use]
+    pub fn begin(
+        &self,
+        values: &BTreeMap<String, String>,
+        variable: &str,
+        value: &str,
+    ) -> Option<String> {
+        let mut filled: BTreeMap<String, String> =
+            self.variables.iter().map(|name| (name.clone(), "x".to_owned())).collect();
+        filled.extend(values.iter().map(|(name, value)| (name.clone(), value.clone())));
+        filled.insert(variable.to_owned(), format!("{value}x"));
+        let whole = ResourceUri::parse(&self.fill(&filled)?).ok()?;
+        if !whole.is_normal() || !whole.is_plain() {
+            return None;
+        }
+        let mut written = values.clone();
+        written.insert(variable.to_owned(), value.to_owned());
+        self.fill(&written)
     }
 
     /// The values before the form, if there is exactly one way to read the text.
@@ -244,18 +266,23 @@ impl Template {
 }
 
 /// Fills the expressions of a template with values, without what [`Template::values`] reads them back with.
-fn fill(template: &str, values: &BTreeMap<String, String>) -> String {
+fn fill(template: &str, values: &BTreeMap<String, String>) -> Option<String> {
     let mut pieces = template.split('{');
     let mut filled = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         let (expression, literal) = piece.split_once('}').unwrap_or((piece, ""));
-        fill_expression(expression, values, &mut filled);
+        fill_expression(expression, values, &mut filled)?;
         filled.push_str(literal);
     }
-    filled
+    Some(filled).filter(|filled| filled.len() <= MAX_BYTES)
 }
 
-fn fill_expression(text: &str, values: &BTreeMap<String, String>, filled: &mut String) {
+/// Stops where the text becomes too long for a URI.
+fn fill_expression(
+    text: &str,
+    values: &BTreeMap<String, String>,
+    filled: &mut String,
+) -> Option<()> {
     let names = text.trim_start_matches(['+', '#', '.', '/', ';', '?', '&']);
     let operator = text.strip_suffix(names).unwrap_or_default();
     let between = match operator {
@@ -273,6 +300,9 @@ fn fill_expression(text: &str, values: &BTreeMap<String, String>, filled: &mut S
                 filled.extend([&variable.name, "="]);
             }
             for letter in item.chars().take(variable.most) {
+                if filled.len() > MAX_BYTES {
+                    return None;
+                }
                 let is_kept = u8::try_from(letter).is_ok_and(|byte| {
                     is_unreserved(byte) || (matches!(operator, "+" | "#") && is_legal(byte))
                 });
@@ -285,8 +315,12 @@ fn fill_expression(text: &str, values: &BTreeMap<String, String>, filled: &mut S
                 }
             }
             begin = between;
+            if filled.len() > MAX_BYTES {
+                return None;
+            }
         }
     }
+    Some(())
 }
 
 impl Variable {
@@ -511,6 +545,44 @@ x:a                           x:a                             .
         assert!(template.steps.iter().map(|step| step.after.len()).sum::<usize>() <= 2 * 34);
     }
 
+    /// Whatever is asked for, filling ends where no URI goes on.
+    #[test]
+    fn filling_ends_with_the_longest_uri() {
+        let name = "n".repeat(1_000);
+        for (text, value) in [
+            (format!("x:a{{?{name}*}}"), ",".repeat(1 << 20)),
+            (format!("x:a{{?{name}}}"), "é".repeat(1 << 20)),
+            (format!("x:a{{+{name}}}"), "a".repeat(1 << 20)),
+        ] {
+            let template = Template::parse(&text).unwrap();
+            let values = BTreeMap::from([(name.clone(), value)]);
+            assert_eq!(template.fill(&values), None);
+        }
+    }
+
+    #[test]
+    fn what_is_being_written_is_held_to_the_law_of_reads() {
+        for (text, variable, value, wanted) in [
+            ("n://t/{name}", "name", "", Some("n://t/")),
+            ("n://t/{name}", "name", "a b", Some("n://t/a%20b")),
+            ("n://t/{name}", "name", "v1.", Some("n://t/v1.")),
+            ("n://t/{name}", "name", "secret/", None),
+            ("n://t/{name}", "name", "50%", None),
+            ("n://t/{+path}", "path", "open/", Some("n://t/open/")),
+            ("n://t/{+path}", "path", "secr%65t/", None),
+            ("n://t/{+path}", "path", "../", None),
+            ("n://t/{+path}", "path", "a//", None),
+            ("n://{host}/h/{p}", "host", "a", Some("n://a/h/")),
+            ("n://{host}/h/{p}", "host", "A", None),
+            ("n://{host}/h/{p}", "host", "a\u{ad}", None),
+            ("n://t{?q}", "q", "a", Some("n://t?q=a")),
+        ] {
+            let template = Template::parse(text).unwrap();
+            let filled = template.begin(&BTreeMap::new(), variable, value);
+            assert_eq!(filled.as_deref(), wanted, "{text} {value}");
+        }
+    }
+
     fn sorted(uri: &str) -> (&str, Vec<&str>) {
         let (head, query) = uri.split_once('?').unwrap_or((uri, ""));
         let mut pairs: Vec<&str> = query.split('&').collect();
@@ -534,7 +606,7 @@ x:a                           x:a                             .
             template.push_str(form);
             let names = ["v0", "w0", "v1", "w1", "v2", "w2", "q", "r", "-"];
             let values = names.iter().map(ToString::to_string).zip(texts).collect();
-            let text = fill(&template, &values);
+            let text = fill(&template, &values).unwrap();
             let (head, mut pairs) = sorted(&text);
             pairs.retain(|pair| !pair.is_empty());
             let query = if pairs.is_empty() { String::new() } else { format!("?{}", pairs.join("&")) };
@@ -542,7 +614,7 @@ x:a                           x:a                             .
             let parsed = Template::parse(&template).ok().zip(ResourceUri::parse(&format!("{head}{query}")).ok());
 
             if let Some(values) = parsed.and_then(|(template, uri)| template.values(&uri)) {
-                let again = fill(&template, &values);
+                let again = fill(&template, &values).unwrap();
                 prop_assert_eq!(sorted(&again), sorted(&text), "{}", template);
             }
         }
@@ -553,7 +625,7 @@ x:a                           x:a                             .
             let names = ["a", "b", "c"].map(str::to_owned);
             let values: BTreeMap<_, _> = names.into_iter().zip([a, b, c]).collect();
             prop_assume!(!values.values().any(|it| it.contains('\0')));
-            let uri = ResourceUri::parse(&template.fill(&values)).unwrap();
+            let uri = ResourceUri::parse(&template.fill(&values).unwrap()).unwrap();
 
             prop_assert_eq!(template.values(&uri), Some(values));
         }

@@ -91,7 +91,7 @@ impl PolicySet {
     #[must_use]
     pub fn access_to(&self, principal: &Principal, tool: &Capability, uri: &str) -> Access {
         let slot = self.slot(tool);
-        let Some(wanted) = slot.reads.member("resource") else {
+        let Some(wanted) = slot.stage(Phase::Request).active.reads.member("resource") else {
             return access(&slot, principal, None);
         };
         let mut reads = Paths::default();

@@ -15,12 +15,16 @@ when { context.input has who && context.input.who == "the board" };
 forbid (principal, action == Mcp::Action::"prompt:up:asked", resource);
 @id("shut") forbid (principal, action == Mcp::Action::"resource:up", resource is Mcp::Resource)
 when { context.resource.path like "*/board/*" };
+@id("no-pdf") forbid (principal, action == Mcp::Action::"resource:up", resource is Mcp::Resource)
+when { context.resource has mime && context.resource.mime == "application/pdf" };
 "#;
 
 fn offered() -> Vec<HostileTool> {
     let arguments =
-        json!([{"name": "who", "required": true}, {"name": "tone"}, {"name": "values"}]);
-    let prompt = |name: &str| tool(name, Script::Echo).prompting(arguments.clone());
+        ["tone", "values", "mail", "key", "none", "bad", "asks", "slow", "ada@acme.example"];
+    let mut arguments: Vec<Value> = arguments.iter().map(|name| json!({ "name": name })).collect();
+    arguments.push(json!({"name": "who", "required": true}));
+    let prompt = |name: &str| tool(name, Script::Echo).prompting(json!(arguments));
     let template = |uri: &str| tool(uri, Script::Echo).reading(json!({"name": "a name"}));
     let suggests = |argument: &str, values: Value| {
         tool(argument, Script::Result(json!({"completion": {"values": values}}).to_string()))
@@ -31,14 +35,18 @@ fn offered() -> Vec<HostileTool> {
         prompt("asked"),
         template("notes://files/{name}"),
         template("notes://h/{+place}"),
+        template("notes://{host}/p/{name}"),
+        tool("notes://files/pdf", Script::Echo)
+            .reading(json!({"name": "a name", "mimeType": "application/pdf"})),
         tool("?who", Script::Echo),
         tool("?tone", Script::Echo),
         tool("?values", Script::Echo),
-        tool("?name", Script::Echo),
         suggests("?mail", json!(["ada@acme.example"])),
         suggests("?key", json!(["AKIAIOSFODNN7EXAMPLX", "b"])),
         suggests("?bad", json!([7])),
-        suggests("?place", json!(["board/a", "open/b", "x/board/c"])),
+        suggests("?place", json!(["board/a", "open/b", "x/board/c", "o%70en", "../a"])),
+        suggests("?host", json!(["a", "A", "a."])),
+        suggests("?name", json!(["pdf", "b", "c/d"])),
         tool("?slow", Script::Silence),
         tool(
             "?asks",
@@ -65,6 +73,7 @@ fn params(path: &str, of: &str, argument: &str, value: &str, context: &Value) ->
 
 const FILE: &str = "notes://files/{name}";
 const PLACE: &str = "notes://h/{+place}";
+const HOST: &str = "notes://{host}/p/{name}";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn values_are_suggested_under_the_law_of_uses_and_each_leaves_one_event() {
@@ -75,6 +84,7 @@ async fn values_are_suggested_under_the_law_of_uses_and_each_leaves_one_event() 
         ("greet", "tone", "", 0, "success", 1),
         ("greet", "mail", "a", 0, "success", 1),
         ("greet", "none", "a", 0, "success", 1),
+        ("greet", "ada@acme.example", "a", 0, "success", 1),
         ("greet", "bad", "a", 502, "upstream_error", 1),
         ("greet", "asks", "a", 502, "upstream_error", 1),
         ("greet", "slow", "a", 504, "upstream_timeout", 1),
@@ -83,12 +93,15 @@ async fn values_are_suggested_under_the_law_of_uses_and_each_leaves_one_event() 
         ("asked", "who", "A", 403, "denied", 0),
         ("never", "who", "A", -32602, "not_found", 0),
         ("nothing", "who", "A", -32602, "not_found", 0),
-        (FILE, "name", "a/b", 0, "success", 1),
+        (FILE, "name", "a", 0, "success", 1),
+        (FILE, "name", "", 0, "success", 1),
+        (FILE, "name", "a/b", -32602, "not_found", 0),
+        (PLACE, "place", "o%70en", -32602, "not_found", 0),
+        (HOST, "host", "A", -32602, "not_found", 0),
         (FILE, "name", "AKIAIOSFODNN7EXAMPLX", 403, "denied", 0),
         (PLACE, "place", "a/board/b", -32602, "not_found", 0),
         (PLACE, "place", "../a", -32602, "not_found", 0),
         ("notes://other/{name}", "name", "a", -32602, "not_found", 0),
-        ("notes://files/a", "name", "a", -32602, "not_found", 0),
     ] {
         for path in ["/mcp", "/mcp/up"] {
             scene.upstream.forget();
@@ -118,7 +131,7 @@ async fn values_are_suggested_under_the_law_of_uses_and_each_leaves_one_event() 
 async fn a_server_is_asked_in_its_words_and_what_it_says_is_scanned() {
     let scene = exposed().await;
     let prompt = json!({"type": "ref/prompt", "name": "greet"});
-    let template = json!({"type": "ref/resource", "uri": FILE});
+    let template = json!({"type": "ref/resource", "uri": HOST});
     let argument = |name: &str, value: &str| json!({"name": name, "value": value});
     for (of, name, value, others, wanted) in [
         ("greet", "who", "A", json!({}), json!({"ref": prompt, "argument": argument("who", "A")})),
@@ -131,20 +144,23 @@ async fn a_server_is_asked_in_its_words_and_what_it_says_is_scanned() {
                 "context": {"arguments": {"tone": "warm"}}}),
         ),
         (
-            FILE,
+            HOST,
             "name",
             "a",
-            json!({"name": "b", "other": "c"}),
+            json!({"host": "b", "name": "c", "other": "d"}),
             json!({"ref": template, "argument": argument("name", "a"),
-                "context": {"arguments": {"other": "c"}}}),
+                "context": {"arguments": {"host": "b"}}}),
         ),
     ] {
         for path in ["/mcp", "/mcp/up"] {
             let asked = params(path, of, name, value, &others);
             let answer =
                 ask_legacy(&scene.gateway, &scene.who, path, "completion/complete", asked).await;
-            let told = answer.at("/result/completion/values/0").as_str().expect("a value");
-            assert_eq!(serde_json::from_str::<Value>(told).unwrap(), wanted, "{}", answer.text);
+            assert!(answer.at("/result/completion/values").is_array(), "{}", answer.text);
+            let mut told =
+                scene.upstream.calls().pop().expect("a request").message["params"].take();
+            told.as_object_mut().expect("parameters").remove("_meta");
+            assert_eq!(told, wanted, "{}", answer.text);
         }
     }
     // Values by which a resource would be read that policies deny are left out.
@@ -153,6 +169,8 @@ async fn a_server_is_asked_in_its_words_and_what_it_says_is_scanned() {
         ("greet", "key", json!(["[REDACTED:aws_access_key]", "b"])),
         ("greet", "none", json!([])),
         (PLACE, "place", json!(["open/b"])),
+        (HOST, "host", json!(["a"])),
+        (FILE, "name", json!(["b"])),
     ] {
         let asked = params("/mcp", of, argument, "", &json!({}));
         let answer = ask(&scene.gateway, &scene.who, "/mcp", "completion/complete", asked).await;
@@ -177,6 +195,11 @@ async fn completion_is_offered_where_there_are_prompts_or_templates_and_takes_te
         json!({"ref": {"type": "ref/tool", "name": "greet"}, "argument": argument}),
         json!({"ref": {"type": "ref/prompt", "uri": "greet"}, "argument": argument}),
         json!({"ref": "greet", "argument": argument}),
+        json!({"ref": greet, "argument": {"name": "ada@acme.example!", "value": "A"}}),
+        json!({"ref": greet, "argument": argument, "context": []}),
+        json!({"ref": greet, "argument": argument, "context": {"arguments": 7}}),
+        json!({"ref": {"type": "ref/resource", "uri": FILE}, "argument": argument}),
+        json!({"ref": {"type": "ref/resource", "uri": "notes://files/a"}, "argument": argument}),
     ] {
         let answer =
             ask(&scene.gateway, &scene.who, "/mcp/up", "completion/complete", params.clone()).await;
