@@ -4,7 +4,7 @@ use portcullis_core::{
     call::CallResult,
     capability::CapabilityKind,
     json::{Document, JsonValue, Kind, Node},
-    mcp::{interaction::Interaction, meta},
+    mcp::{apps, interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
 };
 use serde_json::{Value, json};
@@ -38,7 +38,10 @@ impl CallAnswer {
         match root.get("resultType").map(Node::text) {
             None | Some(Some("complete")) => {}
             Some(Some(INPUT_REQUIRED)) => {
-                let asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
+                let mut asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
+                for request in asked.requests.values_mut() {
+                    apps::remove_rights(request);
+                }
                 return Ok(Self::Asked(Box::new(asked)));
             }
             Some(Some("task")) => return Err(interaction),
@@ -144,7 +147,7 @@ fn prompt_of(reply: &Reply) -> Option<CallResult> {
     let description = description.map(|told| reply.result.part(told));
     let members = [
         ("description", description),
-        ("messages", without_reserved(&reply.result, messages)),
+        ("messages", without_rights(without_reserved(&reply.result, messages)?)),
         (meta::META, meta_of(&reply.result)),
     ];
     let more = members.into_iter().filter_map(|(name, member)| Some((name.to_owned(), member?)));
@@ -184,11 +187,13 @@ fn contents_of(reply: &Reply) -> Result<CallResult, CallError> {
 fn meta_of(result: &Document) -> Option<Document> {
     let root = result.root();
     let given = root.get(meta::META)?;
-    if !meta::has_reserved(root) {
+    let has_rights =
+        given.members().is_some_and(|mut all| all.any(|(name, _)| apps::is_right(name)));
+    if !meta::has_reserved(root) && !has_rights {
         return Some(result.part(given));
     }
     let Value::Object(mut members) = given.to_value() else { return None };
-    members.retain(|name, _| !meta::is_reserved(name));
+    members.retain(|name, _| !meta::is_reserved(name) && !apps::is_right(name));
     Some(Document::of(&Value::Object(members)))
 }
 
@@ -202,7 +207,17 @@ fn content_of(result: &Document, blocks: Node<'_>) -> Option<Document> {
     if !blocks.items()?.all(Node::is_object) {
         return None;
     }
-    without_reserved(result, blocks)
+    without_rights(without_reserved(result, blocks)?)
+}
+
+/// Content that says nothing of what pages of apps may do: that stands in what is read of them.
+fn without_rights(content: Document) -> Option<Document> {
+    if !apps::has_rights(content.root()) {
+        return Some(content);
+    }
+    let mut kept = content.root().to_value();
+    apps::remove_rights(&mut kept);
+    Some(Document::of(&kept))
 }
 
 /// Members of an array without what only the gateway may say, also in the blocks and resources in them.

@@ -8,7 +8,7 @@ use portcullis_core::{
     hidden::spelled,
     json::{Document, JsonValue, Node},
     mcp::{
-        apps::{AppRules, UI},
+        apps::{self, AppRules, UI},
         meta::META,
     },
     refusal::{Executed, Refusal, UpstreamReason},
@@ -216,28 +216,37 @@ impl Calls {
 /// Cuts what pages of apps ask for in a read to what the rules permit; without rules to nothing. Returns true if anything
 /// was cut.
 fn narrow_pages(result: &mut CallResult, rules: Option<&AppRules>) -> bool {
-    let is_page = |part: Node<'_>| part.get(META).is_some_and(|meta| meta.get(UI).is_some());
     let mut is_cut = false;
     for (_, told) in result.more.iter_mut().filter(|(name, _)| name == "contents") {
-        if !told.root().items().is_some_and(|mut parts| parts.any(is_page)) {
+        if !apps::has_rights(told.root()) {
             continue;
         }
         let mut contents = told.root().to_value();
-        let metas = contents.as_array_mut().into_iter().flatten();
-        let metas = metas.filter_map(|part| part.get_mut(META)?.as_object_mut());
-        for meta in metas {
-            let Some(asked) = meta.remove(UI) else { continue };
-            let Some(rules) = rules else {
-                is_cut = true;
-                continue;
-            };
-            let (held, less) = rules.narrow(&asked);
-            meta.insert(UI.to_owned(), held);
-            is_cut |= less;
+        for part in contents.as_array_mut().into_iter().flatten() {
+            is_cut |= narrow_page(part, rules);
         }
         *told = Document::of(&contents);
     }
     is_cut
+}
+
+/// The same of one content: of a page its `ui` stays, and no other member in which hosts look for rights.
+fn narrow_page(part: &mut Value, rules: Option<&AppRules>) -> bool {
+    let is_page = part.get("uri").and_then(Value::as_str).is_some_and(apps::is_page);
+    let asked = part.get(META).and_then(|meta| meta.get(UI)).filter(|_| is_page).cloned();
+    if let (Some(Value::Object(meta)), Some(_)) = (part.get_mut(META), &asked) {
+        meta.remove(UI);
+        if meta.is_empty() {
+            part.as_object_mut().map(|members| members.remove(META));
+        }
+    }
+    let is_cut = apps::remove_rights(part);
+    let Some(asked) = asked else { return is_cut };
+    let Some((held, less)) = rules.map(|rules| rules.narrow(&asked)) else { return true };
+    if let Value::Object(members) = part {
+        members.insert(META.to_owned(), json!({ (UI): held }));
+    }
+    is_cut || less
 }
 
 /// Member of the answer to a completion.

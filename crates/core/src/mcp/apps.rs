@@ -3,7 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::uris::ResourceUri;
+use super::{meta::META, uris::ResourceUri};
+use crate::json::{JsonValue as _, Node};
 
 /// The extension, as clients and servers declare it.
 pub const EXTENSION: &str = "io.modelcontextprotocol/ui";
@@ -49,10 +50,13 @@ pub fn of_tool(meta: &Value) -> Option<Value> {
     let ui = meta.get(UI);
     let page = ui.and_then(|ui| ui.get("resourceUri")).or_else(|| meta.get(FLAT));
     let page = page.and_then(Value::as_str).filter(|uri| is_page(uri));
-    let audience = ui.and_then(|ui| ui.get("visibility")?.as_array());
-    let audience = audience.filter(|all| all.iter().all(|it| it == "model" || it == "app"));
+    let known = |told: &Value| {
+        let told = told.as_array().into_iter().flatten();
+        told.filter(|it| *it == "model" || *it == "app").cloned().collect::<Vec<_>>()
+    };
+    let audience = ui.and_then(|ui| ui.get("visibility")).map(known);
     let members =
-        [("resourceUri", page.map(Value::from)), ("visibility", audience.map(|all| json!(all)))];
+        [("resourceUri", page.map(Value::from)), ("visibility", audience.map(Value::from))];
     let members = members.into_iter().filter_map(|(name, it)| Some((name.to_owned(), it?)));
     let members: Map<String, Value> = members.collect();
     (!members.is_empty()).then_some(Value::Object(members))
@@ -80,14 +84,65 @@ pub fn is_address(text: &str) -> bool {
     }
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let (host, port) = rest.split_once(':').unwrap_or((rest, "443"));
-    let host = host.strip_prefix("*.").unwrap_or(host);
+    text.len() <= LONGEST_ADDRESS
+        && matches!(scheme, "https" | "http" | "wss" | "ws")
+        && is_host(host.strip_prefix("*.").unwrap_or(host))
+        && port.bytes().all(|it| it.is_ascii_digit())
+        && port.parse::<u16>().is_ok()
+}
+
+fn is_host(text: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'-')
     };
-    text.len() <= LONGEST_ADDRESS
-        && matches!(scheme, "https" | "http" | "wss" | "ws")
-        && host.split('.').all(is_label)
-        && port.parse::<u16>().is_ok()
+    text.len() <= LONGEST_ADDRESS && text.split('.').all(is_label)
+}
+
+/// Takes from content of an answer, and all that is in it, what pages ask for: a page keeps its text, and nothing else says
+/// anything of the rights of one. Returns true if anything was taken.
+pub fn remove_rights(part: &mut Value) -> bool {
+    match part {
+        Value::Array(parts) => parts.iter_mut().fold(false, |taken, it| remove_rights(it) | taken),
+        Value::Object(members) => {
+            let before = members.len();
+            if members.get("uri").and_then(Value::as_str).is_some_and(|it| it.starts_with(SCHEME)) {
+                members.retain(|name, _| OF_PAGES.contains(&name.as_str()));
+            }
+            let mut taken = members.len() < before;
+            if let Some(Value::Object(meta)) = members.get_mut(META) {
+                let said = meta.len();
+                meta.retain(|name, _| !is_right(name));
+                taken |= meta.len() < said;
+            }
+            members.values_mut().fold(taken, |taken, it| remove_rights(it) | taken)
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+    }
+}
+
+/// Returns true if [`remove_rights`] would take anything.
+#[must_use]
+pub fn has_rights(part: Node<'_>) -> bool {
+    if let Some(mut parts) = part.items() {
+        return parts.any(has_rights);
+    }
+    let is_of_page = part.get("uri").and_then(Node::text).is_some_and(|it| it.starts_with(SCHEME));
+    let members = part.members().into_iter().flatten();
+    members.into_iter().any(|(name, value)| {
+        let rights = || value.members().is_some_and(|mut all| all.any(|(name, _)| is_right(name)));
+        (is_of_page && !OF_PAGES.contains(&name)) || (name == META && rights()) || has_rights(value)
+    })
+}
+
+/// Members of a page, or of a link to one, that stay.
+const OF_PAGES: [&str; 8] =
+    ["type", "uri", "name", "title", "description", "mimeType", "text", "blob"];
+
+/// Returns true for a member of `_meta` in which hosts look for what a page may do.
+#[must_use]
+pub fn is_right(name: &str) -> bool {
+    name.eq_ignore_ascii_case(UI)
+        || ["ui/", "ui.", "openai/widget"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// Returns true if an entry of the rules holds an address that a page names.
@@ -113,7 +168,7 @@ impl AppRules {
             let narrowed = match name.as_str() {
                 "csp" => self.narrow_csp(value),
                 "permissions" => self.narrow_permissions(value),
-                "domain" if self.domain && value.is_string() => value.clone(),
+                "domain" if self.domain && value.as_str().is_some_and(is_host) => value.clone(),
                 "prefersBorder" if value.is_boolean() => value.clone(),
                 _ => Value::Null,
             };
@@ -151,6 +206,7 @@ impl AppRules {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Document;
 
     #[test]
     fn addresses_of_a_page_are_those_that_the_rules_hold() {
@@ -177,6 +233,7 @@ mod tests {
             ("*", "https://", false),
             ("*", "data:", false),
             ("*", "'unsafe-eval'", false),
+            ("*", "https://a.example:+443", false),
         ] {
             let rules = AppRules { connect: vec![entry.to_owned()], ..AppRules::default() };
             let (kept, is_cut) = rules.narrow(&json!({"csp": {"connectDomains": [address]}}));
@@ -191,7 +248,7 @@ mod tests {
         let ui = json!({
             "csp": {"connectDomains": ["https://a.example"], "frameDomains": ["*"], "scripts": ["*"]},
             "permissions": {"camera": {"always": 1}, "microphone": {}},
-            "domain": "a.example", "prefersBorder": true, "more": 1,
+            "domain": "a.example", "prefersBorder": true, "more": 1, "UI": {},
         });
         let some = AppRules {
             connect: vec!["*".to_owned()],
@@ -209,6 +266,31 @@ mod tests {
         assert_eq!(AppRules::default().narrow(&ui), (kept, true));
         assert!(!some.narrow(&json!({"prefersBorder": true})).1);
         assert_eq!(some.narrow(&json!("all")), (json!({}), true));
+        let odd = some.narrow(&json!({"domain": "a.example; script-src *"}));
+        assert_eq!(odd, (json!({}), true));
+    }
+
+    #[test]
+    fn content_says_nothing_of_the_rights_of_pages() {
+        let meta = json!({"ui": {}, "UI": {}, "ui/csp": 1, "openai/widgetCSP": {}, "a": 1});
+        let page = json!({"uri": "ui://a", "text": "<p>", "csp": {}, "_meta": meta});
+        let mut told = json!([
+            {"type": "resource", "resource": page, "_meta": meta},
+            {"type": "resource_link", "uri": "ui://a", "name": "a", "_meta": meta},
+            {"type": "text", "text": "ui", "_meta": {"a": {"ui": 1}}},
+        ]);
+
+        assert!(has_rights(Document::of(&told).root()));
+        assert!(remove_rights(&mut told));
+        assert_eq!(
+            told,
+            json!([
+                {"type": "resource", "resource": {"uri": "ui://a", "text": "<p>"}, "_meta": {"a": 1}},
+                {"type": "resource_link", "uri": "ui://a", "name": "a"},
+                {"type": "text", "text": "ui", "_meta": {"a": {"ui": 1}}},
+            ])
+        );
+        assert!(!remove_rights(&mut told) && !has_rights(Document::of(&told).root()));
     }
 
     #[test]
@@ -221,7 +303,8 @@ mod tests {
                 json!({"ui": {"resourceUri": "ui://a/b.html", "visibility": ["app"], "x": 1}}),
                 Some(json!({"resourceUri": "ui://a/b.html", "visibility": ["app"]})),
             ),
-            (json!({"ui": {"visibility": ["app", "me"]}}), None),
+            (json!({"ui": {"visibility": ["app", "me"]}}), Some(json!({"visibility": ["app"]}))),
+            (json!({"ui": {"visibility": "app"}}), Some(json!({"visibility": []}))),
             (json!({"ui": {"resourceUri": "https://a.example"}}), None),
             (json!({"ui": {"resourceUri": "ui://a/../b"}}), None),
             (json!({"ui": 7}), None),

@@ -17,8 +17,8 @@ pub struct ListedTool {
     modern: String,
     /// Text for legacy clients, if it differs.
     legacy: Option<String>,
-    /// Text for hosts of apps, if it differs.
-    with_ui: Option<String>,
+    /// Text for hosts of apps, if it differs, and that for legacy ones.
+    with_ui: Option<[String; 2]>,
 }
 
 impl ListedTool {
@@ -27,8 +27,11 @@ impl ListedTool {
     pub fn new(tool: &Capability, rules: Option<&AppRules>) -> Self {
         let definition = tool.listed_definition();
         let modern = members(tool, definition.output_schema.as_ref(), None);
+        let output = definition.output_schema.as_ref();
         let ui = rules.and_then(|rules| ui_of(definition, rules));
-        let with_ui = ui.map(|ui| members(tool, definition.output_schema.as_ref(), Some(ui)));
+        let legacy_output = output.filter(|schema| is_of_objects(schema));
+        let with_ui =
+            ui.map(|ui| [output, legacy_output].map(|it| members(tool, it, Some(ui.clone()))));
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
         let member = match definition.kind {
             CapabilityKind::Tool | CapabilityKind::Prompt => "name",
@@ -41,10 +44,11 @@ impl ListedTool {
     /// Writes the tool under this name, which needs no escape, with its page for a host of apps. Clients of the older era
     /// know `structuredContent` as an object only, so a schema of anything else is left out for them.
     pub fn write(&self, name: &str, era: Era, hosts_apps: bool, out: &mut String) {
-        let rest = match (era, &self.legacy, &self.with_ui) {
-            (Era::Legacy(_), Some(legacy), _) => legacy,
-            (Era::Legacy(_), None, Some(ui)) | (Era::Modern, _, Some(ui)) if hosts_apps => ui,
-            (Era::Legacy(_), None, _) | (Era::Modern, _, _) => &self.modern,
+        let with_ui = self.with_ui.as_ref().filter(|_| hosts_apps);
+        let rest = match (era, &self.legacy, with_ui) {
+            (Era::Modern, _, Some([modern, _])) => modern,
+            (Era::Legacy(_), _, Some([_, legacy])) | (Era::Legacy(_), Some(legacy), None) => legacy,
+            (Era::Legacy(_), None, None) | (Era::Modern, _, None) => &self.modern,
         };
         out.push_str("{\"");
         out.push_str(self.member);
@@ -57,7 +61,7 @@ impl ListedTool {
     /// Bytes that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let more = self.legacy.iter().chain(&self.with_ui);
+        let more = self.legacy.iter().chain(self.with_ui.iter().flatten());
         self.modern.len() + more.map(String::len).sum::<usize>()
     }
 }
@@ -174,6 +178,7 @@ mod tests {
         let known = ListedTool::new(&tool, Some(&AppRules::default()));
         known.write("a__get_it", Era::Modern, false, &mut text);
         assert!(!text.contains("ui://"), "{text}");
-        assert_eq!(listed(&tool, Era::Legacy("2025-11-25")).get("outputSchema"), None);
+        let legacy = listed(&tool, Era::Legacy("2025-11-25"));
+        assert_eq!((legacy.get("outputSchema"), &legacy["_meta"]["ui"]), (None, &page));
     }
 }

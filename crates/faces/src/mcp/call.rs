@@ -177,7 +177,8 @@ pub(super) async fn call(
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, method, .. } = asking;
     let shown = AddressReply::of(params.root());
-    let conversation = match conversation(gateway, &ctx, &params, &meta, era, &arrived).await {
+    let asked = (&params, &meta, era);
+    let conversation = match conversation(gateway, &ctx, face, asked, &arrived).await {
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
@@ -261,16 +262,18 @@ fn named_by(face: &Face) -> NamedBy {
 async fn conversation(
     gateway: &Gateway,
     ctx: &Ctx,
-    params: &Document,
-    meta: &Document,
-    era: Era,
+    face: &Face,
+    (params, meta, era): (&Document, &Document, Era),
     arrived: &MessageRequest,
 ) -> Result<Conversation, Outcome> {
     let params = params.clone();
     let meta = meta.clone();
     let org = ctx.caller().org_id;
     let taken = move || question::take_conversation(params.root(), meta.root(), era);
-    Ok(gateway.app.base.worked(org, arrived.bytes, taken).await??)
+    let mut conversation = gateway.app.base.worked(org, arrived.bytes, taken).await??;
+    // Pages of apps are shown at the addresses of their providers.
+    conversation.capabilities.ui &= face.provider().is_some();
+    Ok(conversation)
 }
 
 /// The tool that is called and its input. What is answered here already is no call.
@@ -284,7 +287,14 @@ async fn resolve_call(
 ) -> Result<WantedCall, Outcome> {
     let AskedUse { of, name, input, completion } = asked;
     match (of, &completion) {
-        (CapabilityKind::Resource, _) => return Ok(wanted_read(face, name)),
+        (CapabilityKind::Resource, _) => {
+            let mut wanted = wanted_read(face, name);
+            let slug = wanted.tool.split(':').next().unwrap_or_default();
+            if face.provider().is_none() && gateway.app.tools.exposes_pages_alone(ctx, slug) {
+                wanted.kind = Name::Unlisted;
+            }
+            return Ok(wanted);
+        }
         (CapabilityKind::Template, Some((argument, values))) => {
             return Ok(wanted_values(face, name, argument, values)?);
         }

@@ -23,13 +23,16 @@ impl Tools {
         &self,
         provider: &Provider,
         org: Option<OrgId>,
-        list: DefinitionList,
+        mut list: DefinitionList,
         former: Vec<Arc<Capability>>,
     ) -> Result<Vec<Definition>, StoreError> {
         // Of a kind that could not be listed, what was listed before still holds.
         let failed: Vec<CapabilityKind> = list.untold().collect();
         let kept = former.into_iter().filter(|it| failed.contains(&it.id.kind()));
-        let kept = kept.map(|it| it.definition.clone());
+        let kept: Vec<Definition> = kept.map(|it| it.definition.clone()).collect();
+        // Pages that tools name are among them, if they were listed.
+        let names: BTreeSet<_> = kept.iter().map(|it| (it.kind, it.name.as_str())).collect();
+        list.definitions.retain(|it| !names.contains(&(it.kind, it.name.as_str())));
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(

@@ -111,6 +111,14 @@ fn names_of(tools: &[Arc<Capability>]) -> Vec<Option<String>> {
     tools.iter().map(|it| Some(uris::outer(it.id.provider(), it.id.name()))).collect()
 }
 
+/// Returns true if of this kind nothing but pages of apps passes, which are at the address of their provider alone.
+fn exposes_pages_alone(connection: &Connection, kind: CapabilityKind) -> bool {
+    let server = connection.server();
+    kind == CapabilityKind::Resource
+        && server.apps().is_some()
+        && !server.kinds().contains(&CapabilityKind::Template)
+}
+
 /// Prepared lists, by the address of the list. An entry holds its list, so that no other list can
 /// have its address.
 #[derive(Debug)]
@@ -217,11 +225,23 @@ impl Tools {
         let usable = |it: &Offered| {
             !self.pins.hold(org, &it.tool) && (hosts_apps || !it.is_for_pages_alone())
         };
-        let view = |offer: Arc<Offer>| {
-            let permitted = ctx.session.permitted.of(&offer, &policies, &ctx.session.principal);
-            View::new(offer, |place, it| permitted.holds(place) && usable(it))
-        };
-        Ok(OfferedTools { views: offers.into_iter().map(view).collect() })
+        let mut views = Vec::with_capacity(offers.len());
+        for offer in offers {
+            let permitted = match ctx.session.permitted.find(&offer, &policies) {
+                Some(permitted) => permitted,
+                None => {
+                    let (session, policies) = (Arc::clone(&ctx.session), Arc::clone(&policies));
+                    let judged = Arc::clone(&offer);
+                    // Of a thousand resources each may be judged by its URI.
+                    let bytes = if kind == CapabilityKind::Resource { usize::MAX } else { 0 };
+                    let judge =
+                        move || session.permitted.judge(&judged, &policies, &session.principal);
+                    self.base.worked(org, bytes, judge).await?
+                }
+            };
+            views.push(View::new(offer, |place, it| permitted.holds(place) && usable(it)));
+        }
+        Ok(OfferedTools { views })
     }
 
     /// Tools that the caller may use with their distances, the nearest first, of one provider or of all. Policies are
@@ -291,7 +311,17 @@ impl Tools {
     pub fn exposes(&self, ctx: &Ctx, provider: Option<&str>, kind: CapabilityKind) -> bool {
         let connections = ctx.session.connections.iter();
         let mut here = connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug));
-        here.any(|it| it.server().kinds().contains(&kind))
+        here.any(|it| {
+            let kinds = it.server().kinds();
+            kinds.contains(&kind) && (provider.is_some() || !exposes_pages_alone(it, kind))
+        })
+    }
+
+    /// Returns true for a provider of whose resources nothing but pages of apps passes.
+    #[must_use]
+    pub fn exposes_pages_alone(&self, ctx: &Ctx, slug: &str) -> bool {
+        let connection = ctx.session.connections.get(slug);
+        connection.is_some_and(|it| exposes_pages_alone(it, CapabilityKind::Resource))
     }
 
     /// Returns true if the caller has a connection to this provider, and its apps pass.
@@ -317,7 +347,11 @@ impl Tools {
         ctx.require(Scope::McpsRead)?;
         let connections = ctx.session.connections.iter();
         let mut offers = Vec::new();
-        for connection in connections.filter(|it| provider.is_none_or(|slug| it.slug() == slug)) {
+        let connections = connections.filter(|it| match provider {
+            Some(slug) => it.slug() == slug,
+            None => !exposes_pages_alone(it, kind),
+        });
+        for connection in connections {
             offers.push(self.offer_of(connection, kind).await?);
         }
         Ok(offers)

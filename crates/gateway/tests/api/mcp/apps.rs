@@ -32,9 +32,10 @@ fn rights() -> (Value, Value) {
 
 fn offered() -> Vec<HostileTool> {
     let page = |uri: &str, text: &str| {
-        let meta = json!({"ui": rights().0, "dev.portcullis/x": 1});
+        let meta =
+            json!({"ui": rights().0, "dev.portcullis/x": 1, "openai/widgetCSP": {}, "UI": {}});
         let kind = "text/html;profile=mcp-app";
-        let content = json!({"uri": uri, "mimeType": kind, "text": text, "_meta": meta});
+        let content = json!({"uri": uri, "mimeType": kind, "text": text, "_meta": meta, "csp": {}});
         let script = Script::Result(json!({"contents": [content]}).to_string());
         let entry = json!({"name": "page", "mimeType": kind, "_meta": {"ui": rights().0}});
         tool(uri, script).reading(entry)
@@ -48,11 +49,19 @@ fn offered() -> Vec<HostileTool> {
         tool("poll", Script::Echo).meaning(alone.clone()),
         tool("refund", Script::Echo).meaning(alone),
         tool("odd", Script::Echo).meaning(ui("https://evil.example/page")),
+        tool("embeds", Script::Result(embedded().to_string())),
         page("ui://shop/cart", "<p>AKIAIOSFODNN7EXAMPLX</p>"),
         // Not in the list that the server gives; the tool names it.
         tool("ui://shop/old{er}", Script::Echo).reading(json!({"name": "page"})),
         tool("notes://a", Script::Echo).reading(json!({"name": "no page"})),
     ]
+}
+
+/// A result that brings a page and rights for it.
+fn embedded() -> Value {
+    let page = json!({"uri": "ui://shop/cart", "text": "<p>", "_meta": {"ui": rights().0}});
+    let block = json!({"type": "resource", "resource": page, "_meta": {"ui": {}, "a": 1}});
+    json!({"content": [block], "_meta": {"ui": rights().0, "a": 1}})
 }
 
 async fn exposed() -> Scene {
@@ -85,12 +94,17 @@ fn names(answer: &Answer, list: &str, member: &str) -> Vec<String> {
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_and_their_tools_are_shown_to_hosts_of_apps_at_the_address_of_the_provider() {
     let scene = exposed().await;
-    let own = ["cart", "odd", "older", "plain", "poll"];
+    let own = ["cart", "embeds", "odd", "older", "plain", "poll"];
     // Address, whether the client shows pages: names of tools, pages of `cart`.
     for (path, is_host, wanted, page) in [
         ("/mcp/up", true, own.to_vec(), json!("ui://shop/cart")),
-        ("/mcp/up", false, vec!["cart", "odd", "older", "plain"], Value::Null),
-        ("/mcp", true, vec!["up__cart", "up__odd", "up__older", "up__plain"], Value::Null),
+        ("/mcp/up", false, vec!["cart", "embeds", "odd", "older", "plain"], Value::Null),
+        (
+            "/mcp",
+            true,
+            vec!["up__cart", "up__embeds", "up__odd", "up__older", "up__plain"],
+            Value::Null,
+        ),
     ] {
         let listed = ask_as(&scene, is_host, path, "tools/list", json!({})).await;
         assert_eq!(names(&listed, "tools", "name"), wanted, "{path} {is_host}");
@@ -107,6 +121,12 @@ async fn pages_and_their_tools_are_shown_to_hosts_of_apps_at_the_address_of_the_
     let listed = ask_as(&scene, true, "/mcp/up", "resources/list", json!({})).await;
     assert_eq!(names(&listed, "resources", "uri"), ["ui://shop/cart", "ui://shop/older"]);
     assert_eq!(listed.at("/result/resources/0/_meta/ui"), &rights().1, "{}", listed.text);
+    for (method, params) in
+        [("resources/list", json!({})), ("resources/read", json!({"uri": "ui://up/shop/cart"}))]
+    {
+        let answer = ask_as(&scene, true, "/mcp", method, params).await;
+        assert_eq!(error(&answer).1, -32601, "{method} {}", answer.text);
+    }
     // What is not exposed is as if it was not there.
     let bare =
         scene_with(offered(), "expose = [\"tools\", \"resources\"]", |it| it.policies(POLICIES))
@@ -119,7 +139,7 @@ async fn pages_and_their_tools_are_shown_to_hosts_of_apps_at_the_address_of_the_
     );
     let read =
         ask_as(&bare, true, "/mcp/up", "resources/read", json!({"uri": "ui://shop/cart"})).await;
-    assert_eq!(read.at("/result/contents/0/_meta"), &json!({}), "{}", read.text);
+    assert_eq!(read.at("/result/contents/0/_meta"), &Value::Null, "{}", read.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -131,6 +151,12 @@ async fn a_page_is_read_with_the_rights_that_the_operator_gives_and_under_the_la
 
     has!(read, 200, "/result/contents/0/text": "<p>[REDACTED:aws_access_key]</p>",
         "/result/contents/0/_meta": json!({"ui": rights().1}));
+    assert_eq!(read.at("/result/contents/0/csp"), &Value::Null, "{}", read.text);
+    let params = json!({"name": "embeds", "arguments": {}});
+    let embedded = ask_as(&scene, true, "/mcp/up", "tools/call", params).await;
+    has!(embedded, 200, "/result/content/0/resource": json!({"uri": "ui://shop/cart", "text": "<p>"}),
+        "/result/content/0/_meta": json!({"a": 1}), "/result/_meta/a": 1);
+    assert_eq!(embedded.at("/result/_meta/ui"), &Value::Null, "{}", embedded.text);
     let event = events(&scene.gateway, &scene.who, read.header("x-request-id")).await.remove(0);
     has!(event, "/target/id": "resource:up:ui://shop/cart");
     let path = format!("/v1/audit/events/{}", event["id"].as_str().expect("an id"));
@@ -171,13 +197,15 @@ async fn a_call_that_a_page_makes_is_a_call() {
     let found = json!({"name": "find_tools", "arguments": {"query": "poll"}});
     let found = ask_as(&scene, true, "/mcp?tools=search", "tools/call", found).await;
     assert!(!found.text.contains("up:poll"), "{}", found.text);
-    // The server is told that the client shows pages, if it does.
+    // The server is told that the client shows pages, if it does and where it may.
     scene.upstream.forget();
-    for is_host in [true, false] {
-        let params = json!({"name": "cart", "arguments": {}});
-        ask_as(&scene, is_host, "/mcp/up", "tools/call", params).await;
+    for (path, name, is_host) in
+        [("/mcp/up", "cart", true), ("/mcp/up", "cart", false), ("/mcp", "up__cart", true)]
+    {
+        let params = json!({"name": name, "arguments": {}});
+        ask_as(&scene, is_host, path, "tools/call", params).await;
     }
     let calls = scene.upstream.calls();
     let told: Vec<bool> = calls.iter().map(|it| it.body.contains("mcp-app")).collect();
-    assert_eq!(told, [true, false]);
+    assert_eq!(told, [true, false, false]);
 }

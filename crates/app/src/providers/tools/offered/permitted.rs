@@ -26,23 +26,26 @@ struct PermittedList {
 }
 
 impl PermittedLists {
+    /// The places that were judged of this list by these policies.
+    pub(super) fn find(
+        &self,
+        offer: &Arc<Offer>,
+        policies: &Arc<PolicySet>,
+    ) -> Option<Arc<Places>> {
+        let is_same = |it: &&PermittedList| {
+            it.offer.as_ptr() == Arc::as_ptr(offer) && it.policies.as_ptr() == Arc::as_ptr(policies)
+        };
+        let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.iter().find(is_same).map(|it| Arc::clone(&it.places))
+    }
+
     /// The places of what policies do not deny the principal whatever else they look at.
-    pub(super) fn of(
+    pub(super) fn judge(
         &self,
         offer: &Arc<Offer>,
         policies: &Arc<PolicySet>,
         principal: &Principal,
     ) -> Arc<Places> {
-        let is_same = |it: &PermittedList| {
-            it.offer.as_ptr() == Arc::as_ptr(offer) && it.policies.as_ptr() == Arc::as_ptr(policies)
-        };
-        let known = {
-            let lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            lists.iter().find(|it| is_same(it)).map(|it| Arc::clone(&it.places))
-        };
-        if let Some(known) = known {
-            return known;
-        }
         let accesses = policies.accesses(principal);
         let permitted = |_, it: &Offered| accesses.of(&it.tool) != Access::Deny;
         let places = Arc::new(Places::of(&offer.tools, permitted));
