@@ -147,7 +147,7 @@ fn prompt_of(reply: &Reply) -> Option<CallResult> {
     let description = description.map(|told| reply.result.part(told));
     let members = [
         ("description", description),
-        ("messages", without_rights(without_reserved(&reply.result, messages)?)),
+        ("messages", without_reserved(&reply.result, messages).map(without_rights)),
         (meta::META, meta_of(&reply.result)),
     ];
     let more = members.into_iter().filter_map(|(name, member)| Some((name.to_owned(), member?)));
@@ -207,17 +207,17 @@ fn content_of(result: &Document, blocks: Node<'_>) -> Option<Document> {
     if !blocks.items()?.all(Node::is_object) {
         return None;
     }
-    without_rights(without_reserved(result, blocks)?)
+    without_reserved(result, blocks).map(without_rights)
 }
 
 /// Content that says nothing of what pages of apps may do: that stands in what is read of them.
-fn without_rights(content: Document) -> Option<Document> {
+fn without_rights(content: Document) -> Document {
     if !apps::has_rights(content.root()) {
-        return Some(content);
+        return content;
     }
     let mut kept = content.root().to_value();
     apps::remove_rights(&mut kept);
-    Some(Document::of(&kept))
+    Document::of(&kept)
 }
 
 /// Members of an array without what only the gateway may say, also in the blocks and resources in them.

@@ -21,7 +21,7 @@ use crate::{
         admission::{Admission, HaltedCall},
         claim::Claim,
     },
-    catalogue::{Visible, unknown},
+    catalogue::Visible,
     policies::{limits::uncounted, notices::Verdict},
     providers::tools::parse_id,
     request::{Ctx, dlp::Dlp},

@@ -227,17 +227,15 @@ impl Tools {
         };
         let mut views = Vec::with_capacity(offers.len());
         for offer in offers {
-            let permitted = match ctx.session.permitted.find(&offer, &policies) {
-                Some(permitted) => permitted,
-                None => {
-                    let (session, policies) = (Arc::clone(&ctx.session), Arc::clone(&policies));
-                    let judged = Arc::clone(&offer);
-                    // Of a thousand resources each may be judged by its URI.
-                    let bytes = if kind == CapabilityKind::Resource { usize::MAX } else { 0 };
-                    let judge =
-                        move || session.permitted.judge(&judged, &policies, &session.principal);
-                    self.base.worked(org, bytes, judge).await?
-                }
+            let permitted = if let Some(known) = ctx.session.permitted.find(&offer, &policies) {
+                known
+            } else {
+                let (session, policies) = (Arc::clone(&ctx.session), Arc::clone(&policies));
+                let judged = Arc::clone(&offer);
+                // Of a thousand resources each may be judged by its URI.
+                let bytes = if kind == CapabilityKind::Resource { usize::MAX } else { 0 };
+                let judge = move || session.permitted.judge(&judged, &policies, &session.principal);
+                self.base.worked(org, bytes, judge).await?
             };
             views.push(View::new(offer, |place, it| permitted.holds(place) && usable(it)));
         }
