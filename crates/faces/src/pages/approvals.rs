@@ -61,10 +61,7 @@ mod tests {
 
         let shown = ApprovalElsewhere { url: "https://gw.example/<script>", id }.to_string();
 
-        assert!(
-            shown.contains("https://gw.example/&#60;script&#62;/v1/approvals/apr_01M7"),
-            "{shown}"
-        );
+        assert!(shown.contains("&#60;script&#62;/v1/approvals/apr_01M7"), "{shown}");
         assert!(!shown.contains("<script"), "{shown}");
     }
 }
