@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use askama::Template;
 use axum::{
     extract::{Path, State, rejection::PathRejection},
     http::StatusCode,
@@ -12,7 +13,7 @@ use axum::{
 };
 use portcullis_core::id::ApprovalId;
 
-use super::html::{Html, html, markup, page, see_other};
+use super::html::{Html, markup, page, see_other};
 use crate::gateway::Gateway;
 
 /// The way to the page of an approval in the console; without a console, a page that says how people decide.
@@ -38,26 +39,16 @@ pub(crate) async fn show(
         return see_other("A call waits for approval", &format!("/console/approvals/{id}"));
     }
     let url = gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
-    page(StatusCode::OK, "A call waits for approval", &text(url, id))
+    let text = Html::of(&ApprovalElsewhere { url, id });
+    page(StatusCode::OK, "A call waits for approval", &text)
 }
 
-fn text(url: &str, id: ApprovalId) -> Html {
-    let id = id.to_string();
-    html(
-        "<p>A policy asks that people approve a call of a tool before it runs. Nobody is signed in here, \
-         so this page shows nothing of the call and takes no decision.</p><p>If you may approve it, \
-         read it with a token of your own that has the scopes <code>approvals:read</code> and \
-         <code>approvals:decide</code>:</p>\
-         <pre>curl -H &quot;Authorization: Bearer $TOKEN&quot; \\\n  {}/v1/approvals/{}\n\n\
-         curl -H &quot;Authorization: Bearer $TOKEN&quot; -H &quot;Content-Type: application/json&quot; \\\n  \
-         -d &#39;{&quot;decision&quot;: &quot;approve&quot;, &quot;digest&quot;: &quot;sha256:…&quot;}&#39; \\\n  \
-         {}/v1/approvals/{}/decision</pre>\
-         <p><code>digest</code> is that of the call which you read; \
-         <code>&quot;decision&quot;: &quot;deny&quot;</code> says no. The operator of this gateway can decide at its \
-         shell:</p><pre>portcullis approval show {}\nportcullis approval approve {} --reason &quot;…&quot;</pre>\
-         <p>Whoever asked for the call makes the same call again once it is approved.</p>",
-        &[&url, &id, &url, &id, &id, &id],
-    )
+/// Text of the page: how people decide without a console.
+#[derive(Template)]
+#[template(path = "approval_elsewhere.html")]
+struct ApprovalElsewhere<'a> {
+    url: &'a str,
+    id: ApprovalId,
 }
 
 #[cfg(test)]
@@ -68,12 +59,9 @@ mod tests {
     fn the_address_is_text_in_the_page() {
         let id = "apr_01M754BKTKX1YB8Q05NMW9TP4G".parse().unwrap();
 
-        let shown = text("https://gw.example/<script>", id).into_visible();
+        let shown = ApprovalElsewhere { url: "https://gw.example/<script>", id }.to_string();
 
-        assert!(
-            shown.contains("https://gw.example/&lt;script&gt;/v1/approvals/apr_01M7"),
-            "{shown}"
-        );
+        assert!(shown.contains("&#60;script&#62;/v1/approvals/apr_01M7"), "{shown}");
         assert!(!shown.contains("<script"), "{shown}");
     }
 }

@@ -43,21 +43,18 @@ pub(crate) mod workbench;
 
 use askama::Template;
 use axum::{
-    body::Body,
-    http::{HeaderValue, StatusCode, header},
-    response::{IntoResponse, Response},
+    http::{StatusCode, header},
+    response::{IntoResponse, Redirect, Response},
 };
 use portcullis_core::{principal::Scope, refusal::Refusal};
 
 use self::{api::Problem, signed_in::Guest};
-use super::html::{forward, visible};
+use super::html::{HTML, forward, visible};
 use crate::exchange::Outcome;
 
 /// Lets in styles, scripts and requests of this gateway, and nothing written into a page.
-const CSP: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
-     frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
-);
+const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
+     frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
 
 /// A page, or the page of what stood in its way.
 type PageResult = Result<Response, Response>;
@@ -67,16 +64,15 @@ fn render(status: StatusCode, template: &impl Template) -> Response {
     let Ok(html) = template.render() else {
         return Outcome::from(Refusal::Internal).into_response();
     };
-    let mut response = Response::new(Body::from(visible(html)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, HTML),
+        (header::CONTENT_SECURITY_POLICY, CSP),
+        (header::CACHE_CONTROL, "no-store"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (status, headers, visible(html)).into_response()
 }
 
 // Page of an operation that was refused: the API's message, and what helps.
@@ -107,10 +103,5 @@ impl Guest {
 
 /// Ends a form with a redirect, so that a reload of the page that follows sends nothing again.
 fn see_other(path: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    if let Ok(path) = HeaderValue::from_str(path) {
-        response.headers_mut().insert(header::LOCATION, path);
-    }
-    response
+    Redirect::to(path).into_response()
 }

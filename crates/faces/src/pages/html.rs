@@ -3,26 +3,24 @@
 
 use std::fmt::{self, Write as _};
 
-use askama::filters::HtmlSafe;
+use askama::{Template, filters::HtmlSafe};
 use axum::{
-    body::Body,
     http::{HeaderValue, StatusCode, header},
-    response::Response,
+    response::{IntoResponse, Response},
 };
 use portcullis_core::hidden::is_hidden;
 
-const CSP: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-);
+const CSP: &str = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 /// The same for pages whose forms are sent to this gateway.
 const CSP_OF_FORMS: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
 );
-const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
+/// The type of pages.
+pub(super) const HTML: &str = "text/html; charset=utf-8";
 
 /// Markup of the program around texts of which each is escaped.
 ///
-/// **Invariant:** only [`html`] makes one, so that no `<`, `>` or `"` is of a stranger.
+/// **Invariant:** only [`html`] and templates make one, so that no `<`, `>` or `"` is of a stranger.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Html(String);
 
@@ -61,6 +59,11 @@ pub(crate) fn markup(markup: &'static str) -> Html {
 }
 
 impl Html {
+    /// The markup of a template, which escapes its texts; nothing if it cannot be written.
+    pub(crate) fn of(template: &impl Template) -> Self {
+        Self(template.render().unwrap_or_default())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -99,14 +102,13 @@ pub(crate) fn page(status: StatusCode, title: &str, text: &Html) -> Response {
          </head><body><h1>{}</h1>{}</body></html>",
         &[&title, &title, text],
     );
-    let mut response = Response::new(Body::from(page.into_visible()));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HTML);
-    headers.insert(header::CONTENT_SECURITY_POLICY, CSP);
-    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
-    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, HTML),
+        (header::CONTENT_SECURITY_POLICY, CSP),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+    ];
+    (status, headers, page.into_visible()).into_response()
 }
 
 /// A page with forms that go to this gateway. Its requests name their page to this gateway alone, so

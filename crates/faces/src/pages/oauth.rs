@@ -4,7 +4,6 @@
 use std::sync::Arc;
 
 use axum::{
-    body::Body,
     extract::{RawQuery, State},
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
@@ -120,10 +119,8 @@ fn unknown() -> Response {
 pub(crate) async fn client_metadata(State(gateway): State<Arc<Gateway>>) -> Response {
     match gateway.app.providers.client_document() {
         Ok(document) => {
-            let mut response = Response::new(Body::from(document.to_string()));
-            let json = HeaderValue::from_static("application/json");
-            response.headers_mut().insert(header::CONTENT_TYPE, json);
-            response
+            let json = [(header::CONTENT_TYPE, "application/json")];
+            (json, document.to_string()).into_response()
         }
         Err(refusal) => Outcome::from(refusal).into_response(),
     }

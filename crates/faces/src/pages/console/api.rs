@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::{
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::Response,
+};
 use portcullis_core::principal::Scope;
 use serde_json::Value;
 
@@ -66,6 +69,11 @@ impl Problem {
         };
         Ok(ApiReply { data: Json(data), next, governance })
     }
+
+    /// The violation at this path of the body, if the body was refused for one.
+    pub(super) fn violation(&self, path: &str) -> Option<Json> {
+        self.details.items("/violations").into_iter().find(|it| it.is("/path", path))
+    }
 }
 
 impl Guest {
@@ -91,6 +99,11 @@ impl Guest {
         }
         let outcome = operation(self.caller()).await;
         Problem::or_reply(outcome.unwrap_or_else(|refused| refused))
+    }
+
+    /// The page that says so, if the person lacks a scope.
+    pub(super) fn require(&self, scope: Scope) -> Result<(), Response> {
+        self.ctx.require(scope).map_err(|refusal| Problem::of(refusal).page(self))
     }
 
     /// Asks an operation that takes parameters.

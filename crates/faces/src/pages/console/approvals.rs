@@ -1,6 +1,6 @@
 //! The queue of calls that wait for people, and the page on which one is decided.
 
-use axum::{extract::Path, http::StatusCode, response::Response};
+use axum::{extract::Path, http::StatusCode};
 use portcullis_core::{approval::Status, openid::StepUp, principal::Scope};
 use serde_json::{Map, Value};
 
@@ -10,23 +10,23 @@ use super::{
     json::Json,
     render, see_other,
     signed_in::{Guest, GuestForm},
-    table::{Filters, More, more},
+    table::Filters,
 };
 use crate::{
     exchange::{NoQuery, Outcome, Segment, segment},
-    pages::form::Form,
+    pages::{form::Form, html::Html},
     v1,
 };
 
 const PATH: &str = "/console/approvals";
 
-page! { ApprovalsPage = "approvals.html"; filters: Filters, approvals: Vec<Json>, more: More }
+page! { ApprovalsPage = "approvals.html"; filters: Filters, approvals: Vec<Json>, more: Html }
 
 /// Approvals: those that wait, or those with the status that the query names.
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(Some(Scope::ApprovalsRead), &filters, v1::approvals::list).await?;
     let frame = guest.frame("Approvals", PATH);
-    let more = more(PATH, &filters, reply.next.as_deref());
+    let more = reply.more(PATH, &filters, "Older ones");
     let approvals = reply.items();
     Ok(render(StatusCode::OK, &ApprovalsPage { frame, filters, approvals, more }))
 }
@@ -40,12 +40,12 @@ page! { ApprovalPage = "approval.html";
 }
 
 /// One approval: the call as it will be sent, who asked for it, and a form to decide.
-pub(crate) async fn show(guest: Guest, path: Segment) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment) -> PageResult {
     page(&guest, segment(path), FormState::default()).await
 }
 
 /// Decides about an approval, from the form of its page.
-pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> Response {
+pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> PageResult {
     let id = segment(path);
     let members = decision(&form);
     let named = id.clone();
@@ -55,11 +55,8 @@ pub(crate) async fn decide(path: Segment, GuestForm(guest, form): GuestForm) -> 
         Ok(Outcome::data(&gateway.app.approvals.decide(&ctx, id, decision).await?))
     });
     match decided.await {
-        Ok(_) => see_other(&format!("{PATH}/{id}")),
-        Err(problem) => {
-            let form = FormState::refused(&form, Some(problem));
-            page(&guest, id, form).await
-        }
+        Ok(_) => Ok(see_other(&format!("{PATH}/{id}"))),
+        Err(problem) => page(&guest, id, FormState::refused(&form, Some(problem))).await,
     }
 }
 
@@ -80,27 +77,18 @@ fn asked_by(guest: &Guest, requester: &Json) -> bool {
         || requester.items("/actors").iter().any(|actor| actor.is("", &person))
 }
 
-async fn page(guest: &Guest, id: String, form: FormState) -> Response {
+async fn page(guest: &Guest, id: String, form: FormState) -> PageResult {
     let path = Ok(Path(id));
-    let scope = Some(Scope::ApprovalsRead);
-    match guest.ask(scope, |caller| v1::approvals::get(caller, path)).await {
-        Ok(reply) => {
-            let is_pending = reply.data.is("/status", "pending");
-            let is_own = is_pending && asked_by(guest, &reply.data.at("/requester"));
-            let may_decide = is_pending && !is_own && guest.may(Scope::ApprovalsDecide);
-            let here = format!("{PATH}/{}", reply.data.text("/id"));
-            let wants_factor = may_decide && reply.data.is("/terms/mfa", "true");
-            let step_up = wants_factor.then(|| guest.step_up(StepUp::Mfa, &here)).flatten();
-            let page = ApprovalPage {
-                frame: guest.frame("Approval", PATH),
-                approval: reply.data,
-                may_decide: may_decide && step_up.is_none(),
-                is_own,
-                step_up,
-                form,
-            };
-            render(StatusCode::OK, &page)
-        }
-        Err(problem) => problem.page(guest),
-    }
+    let asked = guest.ask(Some(Scope::ApprovalsRead), |caller| v1::approvals::get(caller, path));
+    let approval = asked.await.map_err(|problem| problem.page(guest))?.data;
+    let is_pending = approval.is("/status", "pending");
+    let is_own = is_pending && asked_by(guest, &approval.at("/requester"));
+    let may_decide = is_pending && !is_own && guest.may(Scope::ApprovalsDecide);
+    let here = format!("{PATH}/{}", approval.text("/id"));
+    let wants_factor = may_decide && approval.is("/terms/mfa", "true");
+    let step_up = wants_factor.then(|| guest.step_up(StepUp::Mfa, &here)).flatten();
+    let frame = guest.frame("Approval", PATH);
+    let may_decide = may_decide && step_up.is_none();
+    let page = ApprovalPage { frame, approval, may_decide, is_own, step_up, form };
+    Ok(render(StatusCode::OK, &page))
 }

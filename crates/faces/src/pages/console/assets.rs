@@ -3,10 +3,9 @@
 use std::sync::{Arc, LazyLock};
 
 use axum::{
-    body::Body,
     extract::State,
-    http::{HeaderValue, StatusCode, header},
-    response::Response,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
@@ -61,17 +60,13 @@ fn version(kind: &str) -> String {
 pub(crate) async fn show(State(_): State<Arc<Gateway>>, path: Segment) -> Response {
     let name = segment(path);
     let Some((_, kind, text)) = ASSETS.into_iter().find(|asset| asset.0 == name) else {
-        let mut response = Response::new(Body::from("There is no such part of the console."));
-        *response.status_mut() = StatusCode::NOT_FOUND;
-        return response;
+        let text = "There is no such part of the console.";
+        return (StatusCode::NOT_FOUND, text).into_response();
     };
-    let mut response = Response::new(Body::from(text));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    headers.insert(
-        header::CACHE_CONTROL,
-        HeaderValue::from_static("public, max-age=31536000, immutable"),
-    );
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CACHE_CONTROL, "public, max-age=31536000, immutable"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (headers, text).into_response()
 }

@@ -11,14 +11,19 @@ use portcullis_core::{
 };
 use serde_json::{Value, json};
 
-use super::{api::Problem, form::FormState, json::Json, render, signed_in::Guest};
+use super::{
+    PageResult,
+    api::Problem,
+    form::{Choices, FormState},
+    json::Json,
+    render,
+    signed_in::Guest,
+};
 use crate::{exchange::Outcome, pages::form::Form, v1};
 
 const PATH: &str = "/console/dlp";
-const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
-const KINDS: &[(&str, &str)] = &[("text", "a text"), ("json", "JSON, member by member")];
-const DIRECTIONS: &[(&str, &str)] =
-    &[("output", "result of a tool"), ("input", "arguments of a call")];
+const KINDS: Choices = &[("text", "a text"), ("json", "JSON, member by member")];
+const DIRECTIONS: Choices = &[("output", "result of a tool"), ("input", "arguments of a call")];
 
 page! { DlpPage = "dlp.html";
     form: FormState, report: Option<Json>,
@@ -27,36 +32,27 @@ page! { DlpPage = "dlp.html";
 }
 
 /// An empty form.
-pub(crate) async fn show(guest: Guest) -> Response {
-    match guest.ctx.require(Scope::PoliciesRead) {
-        Ok(()) => page(&guest, FormState::default(), None),
-        Err(refusal) => Problem::of(refusal).page(&guest),
-    }
+pub(crate) async fn show(guest: Guest) -> PageResult {
+    guest.require(Scope::PoliciesRead)?;
+    Ok(page(&guest, FormState::default(), None))
 }
 
 /// Scans a text or a JSON value by the settings in force. It is not kept, recorded or logged.
-pub(crate) async fn scan(guest: Guest, form: Result<Form, Outcome>) -> Response {
-    let form = match form {
-        Ok(form) => form,
-        Err(unread) => return Problem::of(unread).page(&guest),
-    };
-    if let Err(refusal) = guest.ctx.require(Scope::PoliciesRead) {
-        return Problem::of(refusal).page(&guest);
-    }
-    if let Err(foreign) = guest.check(&form) {
-        return Outcome::from(foreign).into_response();
-    }
+pub(crate) async fn scan(guest: Guest, form: Result<Form, Outcome>) -> PageResult {
+    let form = form.map_err(|unread| Problem::of(unread).page(&guest))?;
+    guest.require(Scope::PoliciesRead)?;
+    guest.check(&form).map_err(|foreign| Outcome::from(foreign).into_response())?;
     let scanned = match scan_request(&form) {
         Ok(body) => {
             let body = guest.json_body(&body);
-            guest.ask(SCOPE, |caller| v1::dlp::scan(caller, body)).await
+            guest.ask(Some(Scope::PoliciesRead), |caller| v1::dlp::scan(caller, body)).await
         }
         Err(refusal) => Err(Problem::of(refusal)),
     };
-    match scanned {
+    Ok(match scanned {
         Ok(reply) => page(&guest, FormState::of(&form), Some(reply.data)),
         Err(problem) => page(&guest, FormState::refused(&form, Some(problem)), None),
-    }
+    })
 }
 
 /// The body with which a program would ask the same.

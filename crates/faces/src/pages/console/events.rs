@@ -10,22 +10,24 @@ use portcullis_core::principal::Scope;
 use super::{
     PageResult,
     api::Problem,
+    form::Choices,
     json::{self, Json},
     render,
     signed_in::Guest,
-    stages::{self, FoundPlaces, Stage},
-    table::{Filters, More, more},
+    stages::{self, Stage},
+    table::Filters,
     trial::escaped,
 };
 use crate::{
     exchange::{Outcome, Segment, segment},
+    pages::html::Html,
     v1,
 };
 
 const PATH: &str = "/console/events";
-const DECISIONS: &[(&str, &str)] = &[("", "any"), ("allow", "allow"), ("deny", "deny")];
+const DECISIONS: Choices = &[("", "any"), ("allow", "allow"), ("deny", "deny")];
 #[rustfmt::skip]
-const DLP_RESULTS: &[(&str, &str)] = &[
+const DLP_RESULTS: Choices = &[
     ("", "any"), ("passed", "passed"), ("flagged", "flagged"), ("redacted", "redacted"), ("blocked", "blocked"),
     ("skipped", "skipped"),
 ];
@@ -36,14 +38,14 @@ page! { EventsPage = "events.html";
     /// The filters as they stand in an address.
     query: Option<String>,
     /// True if new events appear above the others: on the first page, the newest first.
-    is_live: bool, events: Vec<Json>, more: More,
+    is_live: bool, events: Vec<Json>, more: Html,
 }
 
 /// Events, the newest first, with the filters of the API.
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(None, &filters, v1::events::list).await?;
     let frame = guest.frame("Events", PATH);
-    let more = more(PATH, &filters, reply.next.as_deref());
+    let more = reply.more(PATH, &filters, "Older events");
     let query = filters.query();
     let is_live = filters.is("cursor", "") && !filters.is("order", "asc");
     let events = reply.items();
@@ -52,8 +54,8 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
 
 page! { EventPage = "event.html";
     event: Json, is_call: bool, stages: Vec<Stage>,
-    /// Findings where they were, in the arguments and in the answer.
-    places: Vec<FoundPlaces>, may_explain: bool, explanation: Option<Result<Json, Problem>>,
+    /// Findings where they were, in the arguments and in the answer, each with its title.
+    places: Vec<(&'static str, String)>, may_explain: bool, explanation: Option<Result<Json, Problem>>,
     /// The leaf as JSON, which the page hashes; empty while the event is not sealed.
     leaf: String,
     /// Verifier keys of the log.
@@ -61,17 +63,14 @@ page! { EventPage = "event.html";
 }
 
 /// One event: what was asked, decided, found and answered, and with `explain=1` why.
-pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> Response {
+pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> PageResult {
     let id = segment(path);
     let read = async |query: Option<&str>| {
         let path = Ok(Path(id.clone()));
         let query = query.map(str::to_owned);
         guest.read(None, query, |caller| v1::events::get(caller, path)).await
     };
-    let event = match read(None).await {
-        Ok(reply) => reply.data,
-        Err(problem) => return problem.page(&guest),
-    };
+    let event = read(None).await.map_err(|problem| problem.page(&guest))?.data;
     let is_call = event.is("/type", TYPE_OF_CALLS);
     let may_explain = is_call && guest.may(Scope::PoliciesRead);
     let asked = filters.is("explain", "1");
@@ -82,14 +81,12 @@ pub(crate) async fn show(guest: Guest, path: Segment, filters: Filters) -> Respo
     };
     let frame = guest.frame("Event", PATH);
     let leaf = write_leaf(&event);
-    let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
-    let keys: Vec<_> = keys.iter().map(|key| key.verifier.to_string()).collect();
-    let keys = keys.join("\n");
+    let keys = guest.log_keys().join("\n");
     let stages = if is_call { stages::of(&event) } else { Vec::new() };
     let places = stages::places_of(&event);
     let page =
         EventPage { frame, event, is_call, stages, places, may_explain, explanation, leaf, keys };
-    render(StatusCode::OK, &page)
+    Ok(render(StatusCode::OK, &page))
 }
 
 /// The part of an event that its log holds.

@@ -6,14 +6,16 @@ use askama::filters::HtmlSafe;
 use axum::{http::StatusCode, response::Response};
 use portcullis_core::authorization::OAuthForm;
 
-use super::{api::Problem, json::Json, signed_in::Guest};
+use super::{api::Problem, signed_in::Guest};
 use crate::pages::{
     form::Form,
-    html::{Html, html, markup},
+    html::{Html, Render, html, markup},
 };
 
 /// Text of the program; attributes and help are markup.
 type Word = &'static str;
+/// Values that are chosen from, each with its name.
+pub(super) type Choices = &'static [(Word, Word)];
 
 /// Values that were filled in to a form, and why it was refused.
 #[derive(Debug, Default)]
@@ -23,30 +25,36 @@ pub(super) struct FormState {
 }
 
 /// How a field is filled in.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Control {
+#[derive(Debug, Default)]
+pub(super) enum Control<'a> {
+    #[default]
     Line,
     /// A line that is not shown, and that no page sends again.
     Secret,
     Area,
-    /// One of these values, each with its name.
-    Choice(&'static [(Word, Word)]),
+    Choice(Choices),
+    /// One of these texts, or nothing.
+    Option(Vec<&'a str>),
 }
 
-/// A field of a form, as a template shows it.
-#[derive(Debug, Clone, Copy)]
+/// A field of a form or of the input of a tool, or a filter of a list, as a template shows it.
+#[derive(Debug, Default)]
 pub(super) struct Field<'a> {
-    values: Option<&'a OAuthForm>,
+    name: &'a str,
+    label: &'a str,
+    control: Control<'a>,
+    /// Value that was filled in; none in a new form.
+    value: Option<&'a str>,
+    /// Browsers insist that it is filled in.
+    pub(super) required: bool,
+    /// A star says that it has to be filled in.
+    pub(super) has_star: bool,
+    pub(super) attributes: Word,
+    pub(super) placeholder: &'a str,
+    pub(super) help: Html,
     problem: Option<&'a Problem>,
-    name: Word,
-    label: Word,
-    control: Control,
-    preset: Word,
-    required: bool,
-    attributes: Word,
-    help: Word,
     /// Name that the API has for it.
-    member: Word,
+    member: &'a str,
     /// The label is in front of it.
     is_inline: bool,
 }
@@ -80,57 +88,47 @@ impl FormState {
         self.problem.as_ref().map_or(StatusCode::OK, |problem| problem.status)
     }
 
+    fn field<'a>(&'a self, name: Word, label: Word, control: Control<'a>) -> Field<'a> {
+        let value = self.values.as_ref().map(|it| it.get(name).unwrap_or_default());
+        Field { problem: self.problem.as_ref(), ..Field::new(name, label, control, value) }
+    }
+
     pub(super) fn line(&self, name: Word, label: Word) -> Field<'_> {
-        Field::new(self, name, label, Control::Line)
+        self.field(name, label, Control::Line)
     }
 
     pub(super) fn secret(&self, name: Word, label: Word) -> Field<'_> {
-        Field::new(self, name, label, Control::Secret)
+        self.field(name, label, Control::Secret)
     }
 
     pub(super) fn area(&self, name: Word, label: Word) -> Field<'_> {
-        Field::new(self, name, label, Control::Area)
+        self.field(name, label, Control::Area)
     }
 
-    pub(super) fn choice(
-        &self,
-        name: Word,
-        label: Word,
-        all: &'static [(Word, Word)],
-    ) -> Field<'_> {
-        Field::new(self, name, label, Control::Choice(all))
+    pub(super) fn choice(&self, name: Word, label: Word, all: Choices) -> Field<'_> {
+        self.field(name, label, Control::Choice(all))
     }
 }
 
-impl<'a> Field<'a> {
-    fn new(state: &'a FormState, name: Word, label: Word, control: Control) -> Self {
-        let FormState { values, problem } = state;
-        let (values, problem) = (values.as_ref(), problem.as_ref());
-        Self { problem, is_inline: false, ..Self::filter(values, name, label, control) }
-    }
+/// The mark of what has to be filled in.
+pub(super) fn star(is_shown: bool) -> Html {
+    markup(if is_shown { " <b title=\"required\">*</b>" } else { "" })
+}
 
-    /// A filter of a list.
-    pub(super) fn filter(
-        values: Option<&'a OAuthForm>,
-        name: Word,
-        label: Word,
-        control: Control,
+/// A note below a label or a field, if there is one.
+pub(super) fn note(text: &dyn Render) -> Html {
+    let text = html("{}", &[text]);
+    if text.is_empty() { text } else { html("<small>{}</small>", &[&text]) }
+}
+
+impl<'a> Field<'a> {
+    pub(super) fn new(
+        name: &'a str,
+        label: &'a str,
+        control: Control<'a>,
+        value: Option<&'a str>,
     ) -> Self {
-        let [preset, attributes, help, member] = ["", "", "", name];
-        let (problem, required, is_inline) = (None, false, true);
-        Self {
-            values,
-            problem,
-            name,
-            label,
-            control,
-            preset,
-            required,
-            attributes,
-            help,
-            member,
-            is_inline,
-        }
+        Self { name, label, control, value, member: name, ..Self::default() }
     }
 
     /// A field with its label in front of it, as filters have.
@@ -139,11 +137,11 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn required(self) -> Self {
-        Self { required: true, ..self }
+        Self { required: true, has_star: true, ..self }
     }
 
     pub(super) fn preset(self, preset: Word) -> Self {
-        Self { preset, ..self }
+        Self { value: self.value.or(Some(preset)), ..self }
     }
 
     pub(super) fn with(self, attributes: Word) -> Self {
@@ -151,7 +149,7 @@ impl<'a> Field<'a> {
     }
 
     pub(super) fn help(self, help: Word) -> Self {
-        Self { help, ..self }
+        Self { help: markup(help), ..self }
     }
 
     pub(super) fn member(self, member: Word) -> Self {
@@ -161,24 +159,28 @@ impl<'a> Field<'a> {
     /// Message of the API about the field.
     fn wrong(&self) -> Html {
         let path = format!("/{}", self.member);
-        let violations = self.problem.map(|it| it.details.items("/violations")).unwrap_or_default();
-        let show = |it: &Json| {
-            let error = "<small class=\"error\" id=\"wrong-{}\">{}</small>";
-            html(error, &[&self.name, &it.text("/message")])
+        let Some(it) = self.problem.and_then(|problem| problem.violation(&path)) else {
+            return Html::default();
         };
-        violations.iter().find(|it| it.is("/path", &path)).map(show).unwrap_or_default()
+        let error = "<small class=\"error\" id=\"wrong-{}\">{}</small>";
+        html(error, &[&self.name, &it.text("/message")])
     }
 
     fn control(&self, wrong: &Html) -> Html {
-        let Self { name, required, attributes, .. } = self;
-        let value = self.values.map_or(self.preset, |it| it.get(name).unwrap_or_default());
+        let Self { name, attributes, placeholder, .. } = self;
+        let value = self.value.unwrap_or_default();
+        let selected = |own: &str| markup(if own == value { " selected" } else { "" });
         let is_wrong = " aria-invalid=\"true\" aria-describedby=\"wrong-{}\"";
         let attributes = Html::from([
             html(if attributes.is_empty() { "{}" } else { " {}" }, &[&markup(attributes)]),
-            markup(if *required { " required" } else { "" }),
+            html(if placeholder.is_empty() { "{}" } else { " placeholder=\"{}\"" }, &[placeholder]),
+            markup(if self.required { " required" } else { "" }),
             if wrong.is_empty() { Html::default() } else { html(is_wrong, &[name]) },
         ]);
-        match self.control {
+        let select = |options: Html| {
+            html("<select name=\"{}\"{}>{}</select>", &[name, &attributes, &options])
+        };
+        match &self.control {
             Control::Line => {
                 html("<input name=\"{}\" value=\"{}\"{}>", &[name, &value, &attributes])
             }
@@ -193,28 +195,33 @@ impl<'a> Field<'a> {
             }
             Control::Choice(all) => {
                 let option = |(own, text): &(Word, Word)| {
-                    let selected = markup(if *own == value { " selected" } else { "" });
-                    html("<option value=\"{}\"{}>{}</option>", &[own, &selected, text])
+                    html("<option value=\"{}\"{}>{}</option>", &[own, &selected(own), text])
                 };
-                let options: Html = all.iter().map(option).collect();
-                html("<select name=\"{}\"{}>{}</select>", &[name, &attributes, &options])
+                select(all.iter().map(option).collect())
+            }
+            Control::Option(all) => {
+                let option = |text: &&str| html("<option{}>{}</option>", &[&selected(text), text]);
+                let nothing = markup("<option value=\"\"></option>");
+                select([nothing].into_iter().chain(all.iter().map(option)).collect())
             }
         }
+    }
+
+    pub(super) fn show(&self) -> Html {
+        let wrong = self.wrong();
+        let control = self.control(&wrong);
+        if self.is_inline {
+            return html("<label>{} {}</label>", &[&self.label, &control]);
+        }
+        let field = "<label><span>{}{}</span>{}{}{}</label>";
+        let (star, help) = (star(self.has_star), note(&self.help));
+        html(field, &[&self.label, &star, &control, &help, &wrong])
     }
 }
 
 impl fmt::Display for Field<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let wrong = self.wrong();
-        let control = self.control(&wrong);
-        if self.is_inline {
-            return html("<label>{} {}</label>", &[&self.label, &control]).fmt(f);
-        }
-        let star = markup(if self.required { " <b title=\"required\">*</b>" } else { "" });
-        let help = if self.help.is_empty() { "{}" } else { "<small>{}</small>" };
-        let help = html(help, &[&markup(self.help)]);
-        let field = "<label><span>{}{}</span>{}{}{}</label>";
-        html(field, &[&self.label, &star, &control, &help, &wrong]).fmt(f)
+        self.show().fmt(f)
     }
 }
 
@@ -235,7 +242,7 @@ impl Guest {
 mod tests {
     use serde_json::json;
 
-    use super::*;
+    use super::{super::json::Json, *};
 
     #[test]
     fn a_refused_form_comes_back_with_what_was_sent_and_what_is_wrong() {

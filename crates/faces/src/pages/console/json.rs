@@ -1,8 +1,10 @@
 //! Answers of the API as templates read them.
 
+use std::collections::BTreeMap;
+
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use portcullis_core::{clock::Timestamp, hidden::spelled};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::pages::html::{Html, Render, html};
 
@@ -130,6 +132,50 @@ impl Json {
         }
         let (second, _) = text.split_at_checked(19).unwrap_or((&text, ""));
         second.replace('T', " ")
+    }
+}
+
+/// An object that is made of values by where they stand in it.
+#[derive(Debug)]
+pub(super) struct JsonBuilder {
+    pub(super) value: Value,
+    /// Places that rows have in their lists.
+    places: BTreeMap<String, usize>,
+}
+
+impl JsonBuilder {
+    pub(super) fn new() -> Self {
+        Self { value: Value::Object(Map::new()), places: BTreeMap::new() }
+    }
+
+    /// Puts a value at a JSON Pointer, in objects and lists that are made for it. In the pointer `~#` and a number are
+    /// a row of a list, in which rows without a value have no place; `~@` and what follows it are left out.
+    pub(super) fn put(&mut self, pointer: &str, value: Value) {
+        let mut at = &mut self.value;
+        let mut walked = String::new();
+        for token in pointer.split('/').skip(1) {
+            walked = format!("{walked}/{token}");
+            at = if token.starts_with("~#") {
+                if at.is_null() {
+                    *at = Value::Array(Vec::new());
+                }
+                let Value::Array(items) = at else { return };
+                let place = *self.places.entry(walked.clone()).or_insert(items.len());
+                if place == items.len() {
+                    items.push(Value::Null);
+                }
+                let Some(item) = items.get_mut(place) else { return };
+                item
+            } else {
+                if at.is_null() {
+                    *at = Value::Object(Map::new());
+                }
+                let Value::Object(members) = at else { return };
+                let name = token.split("~@").next().unwrap_or_default();
+                members.entry(name.replace("~1", "/").replace("~0", "~")).or_insert(Value::Null)
+            };
+        }
+        *at = value;
     }
 }
 

@@ -1,15 +1,17 @@
 //! The plan of the org: its limits, what is used of them, and who was over them.
 
-use axum::{http::StatusCode, response::Response};
+use axum::http::StatusCode;
 use portcullis_core::principal::Scope;
 
 use super::{
+    PageResult,
+    api::ApiReply,
     json::Json,
-    plot::{self, DECISIONS},
+    plot::{self, DECISIONS, Plot},
     render,
     signed_in::Guest,
 };
-use crate::{pages::html::Html, v1};
+use crate::v1;
 
 const PATH: &str = "/console/limits";
 
@@ -18,7 +20,7 @@ page! { LimitsPage = "limits.html";
     /// Spans of time, and what was used within each.
     spans: [(&'static str, Json); 3],
     /// Calls of the last two days.
-    calls: Option<Html>,
+    calls: Option<Plot>,
     /// Events of calls and requests that were over a limit.
     events: Vec<Json>,
 }
@@ -31,16 +33,12 @@ struct LimitTile {
 }
 
 /// Limits of the plan and what is used of them.
-pub(crate) async fn show(guest: Guest) -> Response {
-    let admin = Some(Scope::Admin);
-    let org = match guest.ask(admin, v1::org::get).await {
-        Ok(reply) => reply.data,
-        Err(problem) => return problem.page(&guest),
-    };
+pub(crate) async fn show(guest: Guest) -> PageResult {
+    let org = guest.ask(Some(Scope::Admin), v1::org::get).await;
+    let org = org.map_err(|problem| problem.page(&guest))?.data;
     let by_hour = Some("step=hour".to_owned());
-    let counts = guest.read(Some(Scope::AuditRead), by_hour, v1::counts::get).await;
-    let counts = counts.ok().map(|reply| reply.data);
-    let plot = |counts: &Json| plot::bars("calls", "Calls by hour", counts, &DECISIONS);
+    let counts = guest.read(Some(Scope::AuditRead), by_hour, v1::counts::get).await.ok();
+    let plot = |counts: ApiReply| plot::bars("calls", "Calls by hour", &counts.data, &DECISIONS);
     let over = "outcome=rate_limited&limit=20";
     let tile = |name, used, limit| LimitTile { name, used: org.text(used), limit: org.text(limit) };
     let tiles = [
@@ -52,8 +50,8 @@ pub(crate) async fn show(guest: Guest) -> Response {
         ("today, UTC", org.at("/used/day")),
         ("this month, UTC", org.at("/used/month")),
     ];
-    let calls = counts.as_ref().map(plot);
+    let calls = counts.map(plot);
     let events = guest.items(None, over, v1::events::list).await;
     let frame = guest.frame("Limits", PATH);
-    render(StatusCode::OK, &LimitsPage { frame, org, tiles, spans, calls, events })
+    Ok(render(StatusCode::OK, &LimitsPage { frame, org, tiles, spans, calls, events }))
 }

@@ -12,23 +12,18 @@ use super::{
     signed_in::{Guest, GuestForm},
     table::{
         Cell::{Badge, Code, Named, Text, Time},
-        Column, Filters, More, more,
+        Column, Filters,
     },
 };
 use crate::{
     client_settings::{ClientEntry, McpClient},
     exchange::{HandlerResult, NoQuery, Outcome, Segment, WithQuery, segment},
+    pages::html::Html,
     v1,
 };
 
 page! { TablePage<'a> = "table.html";
-    page: &'a ListPage, filters: &'a Filters, below: Below, items: Vec<Json>, more: More,
-}
-
-impl TablePage<'_> {
-    fn action(&self, item: &Json) -> Option<Action> {
-        (self.page.action)(item)
-    }
+    page: &'a ListPage, filters: &'a Filters, below: Below, items: Vec<Json>, more: Html,
 }
 
 /// The part of a page below its list.
@@ -47,14 +42,6 @@ struct ShownSettings {
     link: Option<String>,
 }
 
-/// The button at the end of a row, which sends a form.
-struct Action {
-    path: String,
-    label: &'static str,
-    /// Question that the browser asks before.
-    question: &'static str,
-}
-
 /// A list of the console.
 struct ListPage {
     path: &'static str,
@@ -64,7 +51,24 @@ struct ListPage {
     about: &'static str,
     empty: &'static str,
     columns: &'static [Column],
-    action: fn(&Json) -> Option<Action>,
+    action: Action,
+}
+
+/// The button at the end of a row, which sends a form.
+struct Action {
+    /// Last part of the address, behind the id of the row.
+    name: &'static str,
+    label: &'static str,
+    /// Question that the browser asks before.
+    question: &'static str,
+    /// State of the rows that have the button; all have it without one.
+    state: Option<&'static str>,
+}
+
+impl Action {
+    fn is_for(&self, item: &Json) -> bool {
+        self.state.is_none_or(|state| item.is("/state", state))
+    }
 }
 
 const TOKENS: ListPage = ListPage {
@@ -82,12 +86,11 @@ const TOKENS: ListPage = ListPage {
         ("Ends", Time("/expires_at")),
         ("Id", Code("/id")),
     ],
-    action: |token| {
-        token.is("/state", "live").then(|| Action {
-            path: format!("/console/tokens/{}/revoke", token.text("/id")),
-            label: "Revoke",
-            question: "Programs that use this token are refused at once. Revoke it?",
-        })
+    action: Action {
+        name: "revoke",
+        label: "Revoke",
+        question: "Programs that use this token are refused at once. Revoke it?",
+        state: Some("live"),
     },
 };
 
@@ -105,12 +108,11 @@ const SESSIONS: ListPage = ListPage {
         ("Last seen", Time("/last_seen_at")),
         ("Id", Code("/id")),
     ],
-    action: |session| {
-        Some(Action {
-            path: format!("/console/sessions/{}/end", session.text("/id")),
-            label: "Sign out",
-            question: "That browser is signed out within five seconds. Go on?",
-        })
+    action: Action {
+        name: "end",
+        label: "Sign out",
+        question: "That browser is signed out within five seconds. Go on?",
+        state: None,
     },
 };
 
@@ -129,12 +131,11 @@ const CLIENTS: ListPage = ListPage {
         ("Person", Named("/principal_name", "/principal_id")),
         ("Allowed", Time("/renewed_at")),
     ],
-    action: |consent| {
-        Some(Action {
-            path: format!("/console/clients/{}/withdraw", consent.text("/id")),
-            label: "Withdraw",
-            question: "The tokens of this client end at once. Withdraw the consent?",
-        })
+    action: Action {
+        name: "withdraw",
+        label: "Withdraw",
+        question: "The tokens of this client end at once. Withdraw the consent?",
+        state: None,
     },
 };
 
@@ -175,7 +176,7 @@ impl Guest {
             Below::Nothing | Below::Settings(..) => StatusCode::OK,
         };
         let frame = self.frame(page.title, page.path);
-        let more = more(page.path, filters, reply.next.as_deref());
+        let more = reply.more(page.path, filters, "More");
         let table = TablePage { frame, page, filters, below, items: reply.items(), more };
         render(status, &table)
     }
@@ -237,13 +238,13 @@ pub(crate) async fn withdraw_consent(path: Segment, GuestForm(guest, _): GuestFo
 
 const WAITING: &str = "/console/waiting";
 
-page! { WaitingPage = "waiting.html"; tools: Vec<Json>, more: More }
+page! { WaitingPage = "waiting.html"; tools: Vec<Json>, more: Html }
 
 /// Definitions of tools that wait to be accepted, the accepted one beside the new one.
 pub(crate) async fn waiting(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(Some(Scope::Admin), &filters, v1::tools::waiting).await?;
     let frame = guest.frame("Waiting tools", WAITING);
-    let more = more(WAITING, &filters, reply.next.as_deref());
+    let more = reply.more(WAITING, &filters, "More");
     Ok(render(StatusCode::OK, &WaitingPage { frame, tools: reply.items(), more }))
 }
 

@@ -6,11 +6,12 @@ use axum::{
     response::Response,
 };
 use portcullis_core::principal::Scope;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{
-    api::{ApiReply, Problem},
-    form::FormState,
+    PageResult,
+    api::Problem,
+    form::{Choices, FormState},
     json::Json,
     render, see_other,
     signed_in::{Guest, GuestForm},
@@ -23,7 +24,7 @@ use crate::{
 };
 
 const PATH: &str = "/console/log";
-const FORMATS: &[(&str, &str)] = &[
+const FORMATS: Choices = &[
     ("jsonl", "jsonl, can be verified"),
     ("csv", "csv"),
     ("csv+bom", "csv for Excel"),
@@ -45,10 +46,10 @@ page! { LogPage = "log.html";
 }
 
 /// A signed note, taken apart.
-struct SignedCheckpoint {
+pub(super) struct SignedCheckpoint {
     note: String,
     origin: String,
-    size: String,
+    pub(super) size: String,
     root: String,
     signers: Vec<String>,
 }
@@ -78,40 +79,32 @@ impl SignedCheckpoint {
 }
 
 /// The log: its checkpoint, its exports and holds, and a check that it continues what was seen.
-pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
+pub(crate) async fn show(guest: Guest, filters: Filters) -> PageResult {
     page(&guest, filters.text("export"), FormState::default()).await
 }
 
-async fn page(guest: &Guest, first: &str, form: FormState) -> Response {
-    if let Err(refusal) = guest.ctx.require(Scope::AuditRead) {
-        return Problem::of(refusal).page(guest);
-    }
+async fn page(guest: &Guest, first: &str, form: FormState) -> PageResult {
+    guest.require(Scope::AuditRead)?;
     // Read before the checkpoint, which gives every event a place.
     let events = guest.log_events("limit=20").await;
     let unsealed = events.iter().filter(|event| !event.has("/sequence")).count();
-    let signed =
-        async |NoQuery(ctx, gateway)| Ok(Outcome::data(&gateway.app.audit.checkpoint(&ctx).await?));
-    let checkpoint = guest.ask(Some(Scope::AuditRead), signed).await;
-    // The text as it was signed: nothing in it is spelled out.
-    let checkpoint =
-        checkpoint.map(|reply| SignedCheckpoint::of(reply.data.0.as_str().unwrap_or_default()));
+    let checkpoint = guest.checkpoint().await;
     let exports = guest.exports(first).await;
     let is_pending =
         |it: &ListedExport| it.state.as_ref().is_some_and(|it| it.is("/status", "pending"));
-    let keys = guest.gateway.app.audit.log_keys(guest.ctx.caller().org_id).unwrap_or_default();
     let page = LogPage {
         frame: guest.frame("Log", PATH),
         checkpoint,
         unsealed,
         events,
-        keys: keys.iter().map(|key| key.verifier.to_string()).collect(),
+        keys: guest.log_keys(),
         may_export: guest.may(Scope::AuditExport),
         is_writing: exports.iter().any(is_pending),
         exports,
         holds: guest.holds().await,
         form,
     };
-    render(StatusCode::OK, &page)
+    Ok(render(StatusCode::OK, &page))
 }
 
 impl Guest {
@@ -119,63 +112,74 @@ impl Guest {
         self.items(None, filters, v1::events::list).await
     }
 
+    /// The checkpoint that is signed now.
+    pub(super) async fn checkpoint(&self) -> Result<SignedCheckpoint, Problem> {
+        let signed = async |NoQuery(ctx, gateway)| {
+            Ok(Outcome::data(&gateway.app.audit.checkpoint(&ctx).await?))
+        };
+        let reply = self.ask(Some(Scope::AuditRead), signed).await?;
+        // The text as it was signed: nothing in it is spelled out.
+        Ok(SignedCheckpoint::of(reply.data.0.as_str().unwrap_or_default()))
+    }
+
+    /// Verifier keys of the log.
+    pub(super) fn log_keys(&self) -> Vec<String> {
+        let keys = self.gateway.app.audit.log_keys(self.ctx.caller().org_id).unwrap_or_default();
+        keys.iter().map(|key| key.verifier.to_string()).collect()
+    }
+
     async fn holds(&self) -> Option<Vec<Json>> {
         let holds = self.read(Some(Scope::Admin), None, v1::holds::list).await.ok()?.items();
         Some(holds.into_iter().filter(|hold| !hold.has("/released_at")).collect())
     }
 
-    async fn export(&self, id: &str) -> Result<ApiReply, Problem> {
-        let path = Ok(Path(id.to_owned()));
-        self.ask(Some(Scope::AuditExport), |caller| v1::exports::get(caller, path)).await
+    async fn export(&self, id: String, event: Option<Json>) -> ListedExport {
+        let path = Ok(Path(id.clone()));
+        let get = |caller| v1::exports::get(caller, path);
+        let state = self.ask(Some(Scope::AuditExport), get).await.ok().map(|reply| reply.data);
+        ListedExport { id, state, event }
     }
 
     /// The exports that the log tells of, and `first` before them: no event tells of one that is
     /// being written.
     async fn exports(&self, first: &str) -> Vec<ListedExport> {
-        let query = format!("type=audit.exported&limit={LISTED}");
-        let mut listed: Vec<ListedExport> = Vec::new();
-        let known = self.log_events(&query).await;
+        let known = self.log_events(&format!("type=audit.exported&limit={LISTED}")).await;
+        let mut listed = Vec::new();
         if !first.is_empty() && !known.iter().any(|event| event.is("/target/id", first)) {
-            let state = self.export(first).await.ok().map(|reply| reply.data);
-            if state.is_some() {
-                listed.push(ListedExport { id: first.to_owned(), state, event: None });
-            }
+            let begun = self.export(first.to_owned(), None).await;
+            listed.extend(begun.state.is_some().then_some(begun));
         }
         for event in known {
-            let id = event.text("/target/id");
-            let state = self.export(&id).await.ok().map(|reply| reply.data);
-            listed.push(ListedExport { id, state, event: Some(event) });
+            listed.push(self.export(event.text("/target/id"), Some(event)).await);
         }
         listed
     }
 }
 
 /// Begins an export of the log, from the form of its page.
-pub(crate) async fn export(GuestForm(guest, form): GuestForm) -> Response {
+pub(crate) async fn export(GuestForm(guest, form): GuestForm) -> PageResult {
     let body = guest.json_body(&export_request(&form));
     match guest.ask(Some(Scope::AuditExport), |caller| v1::exports::create(caller, body)).await {
-        Ok(reply) => see_other(&format!("{PATH}?export={}", reply.data.text("/id"))),
+        Ok(reply) => Ok(see_other(&format!("{PATH}?export={}", reply.data.text("/id")))),
         Err(problem) => page(&guest, "", FormState::refused(&form, Some(problem))).await,
     }
 }
 
 /// The body that a program would send.
 fn export_request(form: &Form) -> Value {
-    let mut members = Map::new();
-    for name in ["format", "from", "to"] {
-        let text = form.field(name).unwrap_or_default().trim();
-        let text = match (name, text.len()) {
-            (_, 0) => continue,
-            ("format", _) if text == "csv+bom" => {
-                members.insert("include".to_owned(), json!(["bom"]));
-                "csv".to_owned()
-            }
-            // What browsers send for a moment without and with seconds.
-            ("from" | "to", 16) => format!("{text}:00Z"),
-            ("from" | "to", 19) => format!("{text}Z"),
-            _ => text.to_owned(),
-        };
-        members.insert(name.to_owned(), json!(text));
+    let mut members = form.texts(&["format", "from", "to"]);
+    if members.get("format").is_some_and(|format| format == "csv+bom") {
+        members
+            .extend([("format".to_owned(), json!("csv")), ("include".to_owned(), json!(["bom"]))]);
+    }
+    for name in ["from", "to"] {
+        let Some(Value::String(moment)) = members.get_mut(name) else { continue };
+        // What browsers send for a moment without and with seconds.
+        match moment.len() {
+            16 => moment.push_str(":00Z"),
+            19 => moment.push('Z'),
+            _ => {}
+        }
     }
     Value::Object(members)
 }
@@ -224,19 +228,23 @@ mod tests {
 
     #[test]
     fn moments_of_browsers_are_those_of_the_api() {
-        let form = Form::of([
-            ("form_token", "x"),
-            ("from", "2026-11-01T00:00"),
-            ("to", "2026-12-01T00:00:30"),
-            ("format", ""),
-        ]);
-
-        let expected = json!({"from": "2026-11-01T00:00:00Z", "to": "2026-12-01T00:00:30Z"});
-        assert_eq!(export_request(&form), expected);
-        let other = Form::of([("from", "yesterday"), ("format", "csv")]);
-        assert_eq!(export_request(&other), json!({"from": "yesterday", "format": "csv"}));
-        let marked = Form::of([("format", "csv+bom")]);
-        assert_eq!(export_request(&marked), json!({"format": "csv", "include": ["bom"]}));
+        for (form, expected) in [
+            (
+                Form::of([
+                    ("from", "2026-11-01T00:00"),
+                    ("to", "2026-12-01T00:00:30"),
+                    ("format", ""),
+                ]),
+                json!({"from": "2026-11-01T00:00:00Z", "to": "2026-12-01T00:00:30Z"}),
+            ),
+            (
+                Form::of([("form_token", "x"), ("from", "yesterday"), ("format", "csv")]),
+                json!({"from": "yesterday", "format": "csv"}),
+            ),
+            (Form::of([("format", "csv+bom")]), json!({"format": "csv", "include": ["bom"]})),
+        ] {
+            assert_eq!(export_request(&form), expected);
+        }
     }
 
     #[test]

@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use super::{
     PageResult,
-    form::FormState,
+    form::{Choices, FormState},
     json::Json,
     lists::{act, show_tokens},
     render, see_other,
     signed_in::{Guest, GuestForm},
-    table::{Filters, More, more},
+    table::Filters,
 };
-use crate::{exchange::Segment, v1};
+use crate::{exchange::Segment, pages::html::Html, v1};
 
 const PATH: &str = "/console/people";
 const TOKENS: &str = "/console/tokens";
 const DAY: i64 = 86_400;
-const ROLES: &[(&str, &str)] = &[("member", "member"), ("auditor", "auditor"), ("admin", "admin")];
+const ROLES: Choices = &[("member", "member"), ("auditor", "auditor"), ("admin", "admin")];
 
 page! { PeoplePage = "people.html";
-    filters: Filters, people: Vec<Json>, more: More,
+    filters: Filters, people: Vec<Json>, more: Html,
     /// The forms that make a user and a service account.
     user: FormState, account: FormState,
 }
@@ -34,7 +34,7 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
 async fn page(guest: &Guest, filters: Filters, user: FormState, account: FormState) -> PageResult {
     let reply = guest.list(Some(Scope::Admin), &filters, v1::principals::list).await?;
     let frame = guest.frame("People", PATH);
-    let more = more(PATH, &filters, reply.next.as_deref());
+    let more = reply.more(PATH, &filters, "More");
     let status = if user.status() == StatusCode::OK { account.status() } else { user.status() };
     let people = reply.items();
     Ok(render(status, &PeoplePage { frame, filters, people, more, user, account }))

@@ -5,8 +5,10 @@
 
 use std::fmt::Write as _;
 
+use askama::{Template, filters::HtmlSafe};
+
 use super::json::Json;
-use crate::pages::html::{Html, html, markup};
+use crate::pages::html::{Html, html};
 
 const WIDTH: f64 = 480.0;
 const HEIGHT: f64 = 170.0;
@@ -47,24 +49,49 @@ pub(super) const LATENCIES: [Series; 2] = [
     Series { member: "/p99_ms", name: "p99", class: "p99" },
 ];
 
+/// A plot, and the numbers behind it as a table.
+#[derive(Template)]
+#[template(path = "plot.html")]
+pub(super) struct Plot {
+    id: &'static str,
+    title: &'static str,
+    scene: Scene,
+    axis: Axis,
+    /// Bars or lines.
+    drawn: Html,
+}
+
+/// A plot is made of markup.
+impl HtmlSafe for Plot {}
+
 /// Bars of what is counted within each step, one series on the other.
-pub(super) fn bars(id: &str, title: &str, counts: &Json, series: &'static [Series]) -> Html {
+pub(super) fn bars(
+    id: &'static str,
+    title: &'static str,
+    counts: &Json,
+    series: &'static [Series],
+) -> Plot {
     let scene = Scene::of(counts, series);
     let totals = scene.steps.iter().map(|step| step.numbers.iter().flatten().sum());
     let axis = Axis::up_to(totals.fold(0.0, f64::max), 1.0);
     let steps = (0_u32..).zip(&scene.steps);
-    let bars: Html = steps.map(|(place, step)| scene.bar(place, step, &axis)).collect();
-    scene.show(id, title, &axis, &bars)
+    let drawn = steps.map(|(place, step)| scene.bar(place, step, &axis)).collect();
+    Plot { id, title, scene, axis, drawn }
 }
 
 /// A line for each series.
-pub(super) fn lines(id: &str, title: &str, counts: &Json, series: &'static [Series]) -> Html {
+pub(super) fn lines(
+    id: &'static str,
+    title: &'static str,
+    counts: &Json,
+    series: &'static [Series],
+) -> Plot {
     let scene = Scene::of(counts, series);
     let all = scene.steps.iter().flat_map(|step| step.numbers.iter().flatten().copied());
     let axis = Axis::up_to(all.fold(0.0, f64::max), 0.1);
     let series = series.iter().enumerate();
-    let lines: Html = series.map(|(nth, series)| scene.line(nth, series.class, &axis)).collect();
-    scene.show(id, title, &axis, &lines)
+    let drawn = series.map(|(nth, series)| scene.line(nth, series.class, &axis)).collect();
+    Plot { id, title, scene, axis, drawn }
 }
 
 /// The numbers at a member of each step as a small line without axes; `what` they count.
@@ -109,6 +136,13 @@ struct Scene {
     by: String,
     steps: Vec<PlotStep>,
     width: f64,
+}
+
+impl PlotStep {
+    /// The numbers, for readers; empty where there is none.
+    fn texts(&self) -> impl Iterator<Item = String> {
+        self.numbers.iter().map(|number| number.map(format_number).unwrap_or_default())
+    }
 }
 
 impl Scene {
@@ -193,64 +227,17 @@ impl Scene {
         html("<g class=\"line {}\">{}{}</g>\n", &[&class, &parts, &dots])
     }
 
-    /// The plot, and the numbers behind it as a table.
-    fn show(&self, id: &str, title: &str, axis: &Axis, drawn: &Html) -> Html {
-        let series = self.series.iter().map(|it| {
-            html(
-                "<span><svg width=\"10\" height=\"10\" aria-hidden=\"true\"><rect class=\"{}\" width=\"10\" \
-                 height=\"10\" rx=\"2\"/></svg> {}</span> ",
-                &[&it.class, &it.name],
-            )
-        });
+    /// The labels below the axis of time, each with its place.
+    fn labels(&self) -> impl Iterator<Item = (String, String)> {
         let every = self.steps.len().div_ceil(MOST_LABELS).max(1);
-        let along = (0_u32..).zip(&self.steps).step_by(every).map(|(place, step)| {
-            let at = pixels(self.left(place) + self.width / 2.0);
-            html("<text class=\"along\" x=\"{}\" y=\"164\">{}</text>", &[&at, &self.label(step)])
-        });
-        let numbers = self.numbers();
-        let nothing = "<text class=\"nothing\" x=\"256\" y=\"85\">no calls in this time</text>";
-        html(
-            "<figure class=\"plot\" id=\"plot-{}\"><figcaption>{}<span class=\"legend\">{}</span></figcaption>\n\
-             <svg viewBox=\"0 0 480 170\" role=\"img\" aria-labelledby=\"{}-title\"><title id=\"{}-title\">{}, in UTC; \
-             the numbers are in the table below</title>\n{}{}\n{}{}</svg>\n{}</figure>\n",
-            &[
-                &id,
-                &title,
-                &series.collect::<Html>(),
-                &id,
-                &id,
-                &title,
-                &axis.show(),
-                &along.collect::<Html>(),
-                drawn,
-                &markup(if numbers.is_empty() { nothing } else { "" }),
-                &numbers,
-            ],
-        )
+        let steps = (0_u32..).zip(&self.steps).step_by(every);
+        steps.map(|(place, step)| (pixels(self.left(place) + self.width / 2.0), self.label(step)))
     }
 
     /// The steps that have a number, the newest first.
-    fn numbers(&self) -> Html {
+    fn numbers(&self) -> Vec<&PlotStep> {
         let is_told = |step: &&PlotStep| step.numbers.iter().flatten().any(|number| *number > 0.0);
-        let cell = |number: &Option<f64>| {
-            let number = number.map(format_number).unwrap_or_default();
-            html("<td class=\"number\">{}</td>", &[&number])
-        };
-        let row = |step: &PlotStep| {
-            let numbers: Html = step.numbers.iter().map(cell).collect();
-            let row = "<tr><td><time datetime=\"{}\">{}</time></td>{}</tr>\n";
-            html(row, &[&step.at, &step.moment, &numbers])
-        };
-        let rows: Html = self.steps.iter().rev().filter(is_told).map(row).collect();
-        if rows.is_empty() {
-            return rows;
-        }
-        let heads = self.series.iter().map(|it| html("<th class=\"number\">{}</th>", &[&it.name]));
-        html(
-            "<details><summary>Numbers</summary><div class=\"scroll\" tabindex=\"0\"><table class=\"lines\"><thead><tr>\
-             <th>From</th>{}</tr></thead><tbody>\n{}</tbody></table></div></details>",
-            &[&heads.collect::<Html>(), &rows],
-        )
+        self.steps.iter().rev().filter(is_told).collect()
     }
 }
 
@@ -276,19 +263,11 @@ impl Axis {
         TOP + space * (1.0 - number / self.top)
     }
 
-    /// Lines across, each with its number.
-    fn show(&self) -> Html {
+    /// Lines across: the place of each, and its number.
+    fn gridlines(&self) -> impl Iterator<Item = (String, String)> {
         let numbers = (0_u32..=5).map(|nth| f64::from(nth) * self.step);
         let numbers = numbers.take_while(|number| *number <= self.top + self.step / 2.0);
-        let line = |number| {
-            let y = pixels(self.y(number));
-            html(
-                "<line class=\"grid\" x1=\"40\" x2=\"472\" y1=\"{}\" y2=\"{}\"/><text class=\"across\" x=\"36\" \
-                 y=\"{}\" dy=\"3\">{}</text>",
-                &[&y, &y, &y, &format_number(number)],
-            )
-        };
-        numbers.map(line).collect()
+        numbers.map(|number| (pixels(self.y(number)), format_number(number)))
     }
 }
 
@@ -345,7 +324,7 @@ mod tests {
 
     #[test]
     fn bars_stand_on_each_other_within_round_axes_above_a_table() {
-        let plot = bars("decisions", "Decisions", &counts(), &DECISIONS).into_visible();
+        let plot = bars("decisions", "Decisions", &counts(), &DECISIONS).to_string();
 
         assert_eq!(between(&plot, " dy=\"3\">", "<"), ["0", "5", "10"]);
         assert_eq!(between(&plot, " y=\"164\">", "<"), ["20:00", "20:01", "20:02", "20:03"]);
@@ -369,18 +348,15 @@ mod tests {
 
     #[test]
     fn lines_have_gaps_where_there_is_no_number() {
-        let plot = lines("latency", "Latency", &counts(), &LATENCIES).into_visible();
+        let plot = lines("latency", "Latency", &counts(), &LATENCIES).to_string();
         let nothing = Json(json!({ "step": "day", "steps": [] }));
 
         let [p50, p99] = between(&plot, "<g class=\"line ", "</g>")[..] else { panic!("{plot}") };
         let count = |text: &str| p50.matches(text).count();
         assert_eq!((count("<polyline"), count("<circle")), (2, 3));
         assert!(p99.starts_with("p99\"") && !plot.contains("no calls in this time"));
-        assert!(
-            lines("latency", "Latency", &nothing, &LATENCIES)
-                .into_visible()
-                .contains("no calls in this time")
-        );
+        let plot = lines("latency", "Latency", &nothing, &LATENCIES).to_string();
+        assert!(plot.contains("no calls in this time"), "{plot}");
     }
 
     #[test]
@@ -392,9 +368,10 @@ mod tests {
             (1_999.0, 1.0, "0 500 1000 1500 2000"),
             (0.7, 0.1, "0 0.2 0.4 0.6 0.8"),
         ] {
-            let axis = Axis::up_to(most, least).show().into_visible();
+            let axis = Axis::up_to(most, least);
 
-            assert_eq!(between(&axis, " dy=\"3\">", "<").join(" "), expected, "{most}");
+            let numbers = axis.gridlines().map(|(_, number)| number);
+            assert_eq!(numbers.collect::<Vec<_>>().join(" "), expected, "{most}");
         }
     }
 

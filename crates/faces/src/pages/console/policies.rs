@@ -5,28 +5,29 @@ use portcullis_core::principal::Scope;
 
 use super::{
     PageResult,
+    form::Choices,
     json::{self, Json},
     render,
     signed_in::Guest,
-    table::{Filters, More, more},
+    table::Filters,
 };
-use crate::{exchange::Segment, v1};
+use crate::{exchange::Segment, pages::html::Html, v1};
 
 const PATH: &str = "/console/policies";
-const STATUSES: &[(&str, &str)] =
+const STATUSES: Choices =
     &[("", "any"), ("active", "active"), ("shadow", "shadow"), ("disabled", "disabled")];
-const EFFECTS: &[(&str, &str)] = &[("", "any"), ("permit", "permit"), ("forbid", "forbid")];
+const EFFECTS: Choices = &[("", "any"), ("permit", "permit"), ("forbid", "forbid")];
 const SCOPE: Option<Scope> = Some(Scope::PoliciesRead);
 
 page! { PoliciesPage = "policies.html";
-    filters: Filters, set: Json, policies: Vec<Json>, more: More,
+    filters: Filters, set: Json, policies: Vec<Json>, more: Html,
 }
 
 /// The policies in force and how often each decided, with the filters of the API.
 pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     let reply = guest.list(SCOPE, &filters, v1::policies::list).await?;
     let frame = guest.frame("Policies", PATH);
-    let more = more(PATH, &filters, reply.next.as_deref());
+    let more = reply.more(PATH, &filters, "More policies");
     let set = reply.data.at("/policy_set");
     let policies = reply.items();
     Ok(render(StatusCode::OK, &PoliciesPage { frame, filters, set, policies, more }))

@@ -7,17 +7,20 @@ use serde_json::{Map, Value, json};
 use super::{
     PageResult,
     api::{ApiReply, Problem},
-    form::FormState,
+    form::{Choices, FormState},
     json::Json,
     lists::act,
     render, see_other,
     signed_in::{Guest, GuestForm},
-    table::{Filters, More, more},
+    table::Filters,
     tools,
 };
 use crate::{
     exchange::{Segment, segment},
-    pages::{form::Form, html::forward},
+    pages::{
+        form::Form,
+        html::{Html, forward},
+    },
     v1,
 };
 
@@ -26,7 +29,7 @@ const PATH: &str = "/console/providers";
 page! { ProvidersPage = "providers.html";
     providers: Vec<Json>,
     /// Providers without a connection.
-    waiting: Vec<Json>, more: More,
+    waiting: Vec<Json>, more: Html,
     /// True if the person may connect for itself, and for the org.
     may_write: bool, is_admin: bool,
     /// Answer to a test of a connection.
@@ -37,7 +40,7 @@ page! { ProvidersPage = "providers.html";
 
 impl ProvidersPage {
     /// Owners of a connection that the person may make.
-    fn all_owners(&self) -> &'static [(&'static str, &'static str)] {
+    fn all_owners(&self) -> Choices {
         if self.is_admin { &[("me", "me"), ("org", "the org")] } else { &[("me", "me")] }
     }
 
@@ -45,12 +48,8 @@ impl ProvidersPage {
         self.may_write && (self.is_admin || !provider.is("/owner/type", "org"))
     }
 
-    /// Owners for which the person may connect this provider, each with its name for people.
-    fn owners(&self, waiting: &Json) -> Vec<(&'static str, &'static str)> {
-        let mine = self.may_write && waiting.is("/for_me", "true");
-        let of_org = self.may_write && self.is_admin && waiting.is("/for_org", "true");
-        let owners = [(mine, "me", "me"), (of_org, "org", "the org")];
-        owners.into_iter().filter(|(may, ..)| *may).map(|(_, owner, name)| (owner, name)).collect()
+    fn may_connect(&self, waiting: &Json, owner: &str) -> bool {
+        self.may_write && waiting.is(&format!("/for_{owner}"), "true")
     }
 }
 
@@ -70,7 +69,7 @@ async fn page(
     let waiting = guest.items(scope, "limit=200", v1::providers::waiting).await;
     let page = ProvidersPage {
         frame: guest.frame("Providers", PATH),
-        more: more(PATH, filters, reply.next.as_deref()),
+        more: reply.more(PATH, filters, "More"),
         providers: reply.items(),
         waiting,
         may_write: guest.may(Scope::ProvidersWrite),
@@ -115,9 +114,7 @@ pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> PageResult
         }
         Ok(_) => match form.field("tool") {
             // A call that waited for the connection goes on, by what the person reaches now.
-            Some(tool) if guest.look_again().await => {
-                Ok(tools::call_from(&guest, tool, &form).await)
-            }
+            Some(tool) if guest.look_again().await => tools::call_from(&guest, tool, &form).await,
             Some(_) | None => Ok(see_other(PATH)),
         },
         Err(problem) => {
@@ -130,28 +127,20 @@ pub(crate) async fn connect(GuestForm(mut guest, form): GuestForm) -> PageResult
 impl Guest {
     async fn connect(&self, form: &Form) -> Result<ApiReply, Problem> {
         let slug = form.field("slug").unwrap_or_default().trim();
-        let members = form.texts(&["owner", "api_key", "confirm"]);
+        let mut members = form.texts(&["owner", "api_key", "confirm"]);
         let is_begin = ["api_key", "confirm"].iter().all(|name| !members.contains_key(*name));
-        let Some(url) = self.gateway.app.providers.public_url().filter(|_| is_begin) else {
-            return self.ask_connect(slug, &members).await;
-        };
-        let mut returning = members.clone();
-        let owner = form.field("owner").unwrap_or("me");
-        let back = format!("{url}{PATH}/{slug}/connected?owner={owner}");
-        returning.insert("return_to".to_owned(), json!(back));
-        match self.ask_connect(slug, &returning).await {
-            // A provider without authorization sends no browser back.
-            Err(problem)
-                if problem
-                    .details
-                    .items("/violations")
-                    .iter()
-                    .any(|it| it.is("/path", "/return_to")) =>
-            {
-                self.ask_connect(slug, &members).await
+        if is_begin && let Some(url) = self.gateway.app.providers.public_url() {
+            let owner = form.field("owner").unwrap_or("me");
+            let back = format!("{url}{PATH}/{slug}/connected?owner={owner}");
+            members.insert("return_to".to_owned(), json!(back));
+            match self.ask_connect(slug, &members).await {
+                // A provider without authorization sends no browser back.
+                Err(problem) if problem.violation("/return_to").is_some() => {}
+                other => return other,
             }
-            other => other,
+            members.remove("return_to");
         }
+        self.ask_connect(slug, &members).await
     }
 
     async fn ask_connect(
@@ -170,13 +159,9 @@ impl Guest {
 pub(crate) async fn test(path: Segment, GuestForm(guest, _): GuestForm) -> PageResult {
     let body = guest.no_body();
     let test = |caller| v1::providers::test(caller, path, body);
-    match guest.ask(Some(Scope::ProvidersWrite), test).await {
-        Ok(reply) => {
-            let tested = Some(reply.data);
-            page(&guest, &Filters::default(), tested, FormState::default()).await
-        }
-        Err(problem) => Err(problem.page(&guest)),
-    }
+    let tested = guest.ask(Some(Scope::ProvidersWrite), test).await;
+    let tested = tested.map_err(|problem| problem.page(&guest))?.data;
+    page(&guest, &Filters::default(), Some(tested), FormState::default()).await
 }
 
 /// Refreshes a connection, from the list.

@@ -101,6 +101,12 @@ impl<'a> Schema<'a> {
         spelled(text).into_owned()
     }
 
+    /// The description of the place itself, or else of what it refers to.
+    pub(super) fn description(self) -> String {
+        let own = self.text("description");
+        if own.is_empty() { self.resolved().text("description") } else { own }
+    }
+
     /// A value of the schema as JSON, with hidden characters spelled out; empty without one.
     pub(super) fn json(self, name: &str) -> String {
         self.at.get(name).map(|value| spelled(&value.to_string()).into_owned()).unwrap_or_default()
@@ -208,13 +214,12 @@ fn add_row(name: String, own: Schema<'_>, required: bool, depth: usize, rows: &m
         let cut: String = value.chars().take(LONGEST).collect();
         (!cut.is_empty()).then(|| format!("{bound} {cut}"))
     });
-    let description = own.text("description");
     rows.push(SchemaRow {
         depth,
         name,
         kind: named_kind(schema),
         required,
-        description: if description.is_empty() { schema.text("description") } else { description },
+        description: own.description(),
         bounds: bounds.collect::<Vec<_>>().join(" \u{b7} "),
     });
     add_rows(schema, depth + 1, rows);

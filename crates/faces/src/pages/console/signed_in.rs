@@ -93,9 +93,8 @@ impl FromRequest<Arc<Gateway>> for GuestForm {
         let (mut parts, body) = request.into_parts();
         let guest = Guest::from_request_parts(&mut parts, gateway).await?;
         let refused = |refusal| Outcome::from(refusal).into_response();
-        guest.visitor.require_own_page().map_err(refused)?;
         let body = RequestBody::of(&guest.visitor.exchange, parts.headers, body, gateway);
-        let form = Form::read(body).await.map_err(refused)?;
+        let form = guest.visitor.read_form(body, gateway).await.map_err(refused)?;
         guest.check(&form).map_err(refused)?;
         Ok(Self(guest, form))
     }
@@ -122,46 +121,26 @@ pub(super) struct Frame {
     pub(super) script: &'static str,
 }
 
-/// A page of the navigation: path, name, and the scope that it needs.
-type PageEntry = (&'static str, &'static str, Option<Scope>);
+/// A page of the navigation: its group, path and name, and the scope that it needs.
+type PageEntry = (&'static str, &'static str, &'static str, Option<Scope>);
 
-/// Pages of the navigation by group.
-const PAGES: [(&str, &[PageEntry]); 4] = [
-    (
-        "Activity",
-        &[
-            ("/console", "Home", None),
-            ("/console/events", "Events", None),
-            ("/console/log", "Log", Some(Scope::AuditRead)),
-            ("/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
-        ],
-    ),
-    (
-        "Tools",
-        &[
-            ("/console/tools", "Tools", Some(Scope::McpsRead)),
-            ("/console/waiting", "Waiting tools", Some(Scope::Admin)),
-            ("/console/providers", "Providers", Some(Scope::ProvidersRead)),
-        ],
-    ),
-    (
-        "Rules",
-        &[
-            ("/console/policies", "Policies", Some(Scope::PoliciesRead)),
-            ("/console/workbench", "Workbench", Some(Scope::PoliciesRead)),
-            ("/console/dlp", "DLP", Some(Scope::PoliciesRead)),
-            ("/console/limits", "Limits", Some(Scope::Admin)),
-        ],
-    ),
-    (
-        "Access",
-        &[
-            ("/console/people", "People", Some(Scope::Admin)),
-            ("/console/tokens", "Tokens", Some(Scope::Admin)),
-            ("/console/sessions", "Sessions", None),
-            ("/console/clients", "Clients", None),
-        ],
-    ),
+/// Pages of the navigation, those of a group together.
+const PAGES: [PageEntry; 15] = [
+    ("Activity", "/console", "Home", None),
+    ("Activity", "/console/events", "Events", None),
+    ("Activity", "/console/log", "Log", Some(Scope::AuditRead)),
+    ("Activity", "/console/approvals", "Approvals", Some(Scope::ApprovalsRead)),
+    ("Tools", "/console/tools", "Tools", Some(Scope::McpsRead)),
+    ("Tools", "/console/waiting", "Waiting tools", Some(Scope::Admin)),
+    ("Tools", "/console/providers", "Providers", Some(Scope::ProvidersRead)),
+    ("Rules", "/console/policies", "Policies", Some(Scope::PoliciesRead)),
+    ("Rules", "/console/workbench", "Workbench", Some(Scope::PoliciesRead)),
+    ("Rules", "/console/dlp", "DLP", Some(Scope::PoliciesRead)),
+    ("Rules", "/console/limits", "Limits", Some(Scope::Admin)),
+    ("Access", "/console/people", "People", Some(Scope::Admin)),
+    ("Access", "/console/tokens", "Tokens", Some(Scope::Admin)),
+    ("Access", "/console/sessions", "Sessions", None),
+    ("Access", "/console/clients", "Clients", None),
 ];
 
 impl Guest {
@@ -184,19 +163,19 @@ impl Guest {
 
     /// The links of all pages that the person may see.
     fn navigation(&self, here: &str) -> Html {
-        let link = |&(path, name, _): &PageEntry| {
+        let link = |&(_, path, name, _): &PageEntry| {
             let current = markup(if path == here { " aria-current=\"page\"" } else { "" });
             html("<a href=\"{}\"{}>{}</a>\n", &[&path, &current, &name])
         };
-        let group = |(name, pages): (&str, &[PageEntry])| {
-            let allowed = pages.iter().filter(|(_, _, scope)| scope.is_none_or(|it| self.may(it)));
+        let group = |pages: &[PageEntry]| {
+            let allowed = pages.iter().filter(|page| page.3.is_none_or(|scope| self.may(scope)));
             let links: Html = allowed.map(link).collect();
-            if links.is_empty() {
-                return links;
-            }
-            html("<div><span>{}</span>\n{}</div>\n", &[&name, &links])
+            let name = pages.first().filter(|_| !links.is_empty());
+            let show =
+                |name: &PageEntry| html("<div><span>{}</span>\n{}</div>\n", &[&name.0, &links]);
+            name.map(show).unwrap_or_default()
         };
-        PAGES.into_iter().map(group).collect()
+        PAGES.chunk_by(|page, next| page.0 == next.0).map(group).collect()
     }
 
     /// The address at which the person proves more and comes back to `return_to`; `None` if the login

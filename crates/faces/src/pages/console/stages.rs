@@ -1,11 +1,11 @@
 //! A recorded call by its stages, and what DLP found in the places where it was.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{json::Json, schema_form::put};
+use super::json::{Json, JsonBuilder};
 
 /// A stage of a call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) name: &'static str,
     /// Time that it took, with its unit; empty where the event has none.
@@ -32,56 +32,45 @@ const MEASURED: [(&str, &str); 11] = [
     ("policy_output", "Answer decided"),
 ];
 
-/// The places of findings within arguments or an answer: JSON with masks for what was found, and nothing else.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct FoundPlaces {
-    pub(super) name: &'static str,
-    pub(super) json: String,
-}
-
-impl Stage {
-    fn new(name: &'static str) -> Self {
-        Self { name, took: String::new(), at: "", state: "", text: String::new() }
-    }
-}
-
 /// The stages of a call that left a trace in its event, from its arrival to its place in the log.
 pub(super) fn of(event: &Json) -> Vec<Stage> {
-    let mut stages = vec![Stage { at: "/occurred_at", ..Stage::new("Arrived") }];
+    let mut stages = vec![Stage { name: "Arrived", at: "/occurred_at", ..Stage::default() }];
     for (member, name) in MEASURED {
         let took = event.at(&format!("/durations/{member}")).0.as_u64().map(milliseconds);
-        let stage = describe(event, member, Stage::new(name));
-        if let Some(stage) = stage.or_else(|| took.is_some().then(|| Stage::new(name))) {
-            stages.push(Stage { took: took.unwrap_or_default(), ..stage });
+        let told = describe(event, member);
+        if took.is_some() || told.is_some() {
+            let (state, text) = told.unwrap_or_default();
+            stages.push(Stage { name, took: took.unwrap_or_default(), at: "", state, text });
         }
     }
     let text = format!("HTTP {}", event.text("/outcome/http_status"));
-    stages.push(Stage { state: "/outcome/status", text, ..Stage::new("Answered") });
+    let state = "/outcome/status";
+    stages.push(Stage { name: "Answered", state, text, ..Stage::default() });
     if event.has("/sequence") {
         let text = format!("place {} of the log", event.text("/sequence"));
-        stages.push(Stage { at: "/recorded_at", text, ..Stage::new("Sealed") });
+        stages.push(Stage { name: "Sealed", at: "/recorded_at", text, ..Stage::default() });
     }
     stages
 }
 
-/// The stage with all that an event tells of it beside its time, if it tells anything.
-fn describe(event: &Json, member: &str, stage: Stage) -> Option<Stage> {
+/// The state and the text of a stage, if an event tells more of it than its time.
+fn describe(event: &Json, member: &str) -> Option<(&'static str, String)> {
     let found = |part| {
         let texts = findings(event, part).into_iter();
         let texts = texts.map(|it| format!("{} {}", it.text("/detector"), it.text("/action")));
-        Some(texts.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+        let text = texts.collect::<Vec<_>>().join(", ");
+        (!text.is_empty()).then_some(("", text))
     };
     match member {
-        "dlp_input" => found("input").map(|text| Stage { text, ..stage }),
+        "dlp_input" => found("input"),
         "policy_input" => event.has("/governance/decision").then(|| {
             let text = event.first(&["/governance/reason", "/governance/policy"]);
-            Stage { state: "/governance/decision", text, ..stage }
+            ("/governance/decision", text)
         }),
-        "upstream" => event.has("/outcome/executed").then(|| {
-            let text = format!("executed: {}", event.text("/outcome/executed"));
-            Stage { text, ..stage }
-        }),
-        "dlp_output" => found("output").map(|text| Stage { text, ..stage }),
+        "upstream" => event
+            .has("/outcome/executed")
+            .then(|| ("", format!("executed: {}", event.text("/outcome/executed")))),
+        "dlp_output" => found("output"),
         _ => None,
     }
 }
@@ -96,22 +85,23 @@ fn findings(event: &Json, part: &str) -> Vec<Json> {
     findings
 }
 
-/// The findings of an event where they were.
-pub(super) fn places_of(event: &Json) -> Vec<FoundPlaces> {
+/// The findings of an event where they were, within arguments and answer: each a title, and JSON with masks for what
+/// was found and nothing else.
+pub(super) fn places_of(event: &Json) -> Vec<(&'static str, String)> {
     let parts = [("In the arguments", "input"), ("In the answer", "output")].into_iter();
     let places = parts.filter_map(|(name, part)| {
-        let mut shown = Value::Object(Map::new());
+        let mut shown = JsonBuilder::new();
         for finding in findings(event, part) {
             let path = finding.text("/path");
             let detector = finding.text("/detector");
             let count = finding.text("/count");
             let mask = format!("[{detector} \u{d7}{count}: {}]", finding.text("/action"));
-            let earlier = shown.pointer(&path).and_then(Value::as_str);
+            let earlier = shown.value.pointer(&path).and_then(Value::as_str);
             let mask = earlier.map_or_else(|| mask.clone(), |earlier| format!("{earlier} {mask}"));
-            put(&mut shown, &path, Value::String(mask));
+            shown.put(&path, Value::String(mask));
         }
-        let is_there = shown.as_object().is_none_or(|members| !members.is_empty());
-        is_there.then(|| FoundPlaces { name, json: Json(shown).pretty("") })
+        let is_there = shown.value.as_object().is_none_or(|members| !members.is_empty());
+        is_there.then(|| (name, Json(shown.value).pretty("")))
     });
     places.collect()
 }
@@ -160,9 +150,8 @@ mod tests {
     fn findings_stand_where_they_were() {
         let places = places_of(&event());
 
-        assert_eq!(places.len(), 1);
-        assert_eq!(places[0].name, "In the answer");
-        let shown: Value = serde_json::from_str(&places[0].json).unwrap();
+        let [("In the answer", shown)] = &places[..] else { panic!("{places:?}") };
+        let shown: Value = serde_json::from_str(shown).unwrap();
         let both = "[email \u{d7}2: redact] [iban \u{d7}2: redact]";
         let expected = json!({"items": {"0": {"mail": both}}, "call": "[phone \u{d7}2: redact]"});
         assert_eq!(shown, expected);

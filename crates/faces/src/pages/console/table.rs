@@ -7,7 +7,7 @@ use portcullis_core::{authorization::OAuthForm, principal::Scope};
 
 use super::{
     api::ApiReply,
-    form::{Control, Field},
+    form::{Choices, Control, Field},
     json::Json,
     signed_in::Guest,
 };
@@ -59,12 +59,10 @@ impl Filters {
     pub(super) fn query(&self) -> Option<String> {
         Some(self.0.encoded()).filter(|query| !query.is_empty())
     }
-}
 
-impl Filters {
     /// A filter that is written.
     pub(super) fn line(&self, name: &'static str, label: &'static str) -> Field<'_> {
-        Field::filter(Some(&self.0), name, label, Control::Line)
+        Field::new(name, label, Control::Line, Some(self.text(name))).inline()
     }
 
     /// A filter that is chosen; the first choice is any.
@@ -72,9 +70,9 @@ impl Filters {
         &self,
         name: &'static str,
         label: &'static str,
-        choices: &'static [(&'static str, &'static str)],
+        all: Choices,
     ) -> Field<'_> {
-        Field::filter(Some(&self.0), name, label, Control::Choice(choices))
+        Field::new(name, label, Control::Choice(all), Some(self.text(name))).inline()
     }
 
     /// The link that drops the filters of the page at this path, if there are any.
@@ -99,21 +97,13 @@ impl Guest {
     }
 }
 
-/// The address of the next page, if there is one.
-#[derive(Debug)]
-pub(super) struct More(Option<String>);
-
-impl More {
-    pub(super) fn link(&self, text: &str) -> Html {
-        let link = |to: &String| html("<p><a class=\"more\" href=\"{}\">{}</a></p>", &[to, &text]);
-        self.0.as_ref().map(link).unwrap_or_default()
+impl ApiReply {
+    /// The link to the next page of the list at this path, if there is one.
+    pub(super) fn more(&self, path: &str, filters: &Filters, label: &str) -> Html {
+        let Some(cursor) = &self.next else { return Html::default() };
+        let to = format!("{path}?{}", filters.0.clone().with("cursor", cursor).encoded());
+        html("<p><a class=\"more\" href=\"{}\">{}</a></p>", &[&to, &label])
     }
-}
-
-/// Address of the next page of the list at this path.
-pub(super) fn more(path: &str, filters: &Filters, next: Option<&str>) -> More {
-    let query = next.map(|cursor| filters.0.clone().with("cursor", cursor).encoded());
-    More(query.map(|query| format!("{path}?{query}")))
 }
 
 /// Content of a cell: the pointer of its text, and how it looks.
@@ -196,7 +186,8 @@ mod tests {
         let filters = Filters::read(Some("type=&decision=deny&q=a+b&cursor=x"));
 
         assert_eq!(filters.query().as_deref(), Some("cursor=x&decision=deny&q=a+b"));
-        let more = more("/console/events", &filters, Some("c1.y")).link("Older").into_visible();
+        let reply = ApiReply { next: Some("c1.y".to_owned()), ..ApiReply::default() };
+        let more = reply.more("/console/events", &filters, "Older").into_visible();
         let address = "/console/events?cursor=c1.y&amp;decision=deny&amp;q=a+b";
         let link = format!("<p><a class=\"more\" href=\"{address}\">Older</a></p>");
         assert_eq!(more, link);

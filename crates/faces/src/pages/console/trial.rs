@@ -12,13 +12,6 @@ use crate::{
     pages::form::Form,
 };
 
-/// Lines to be copied.
-#[derive(Debug)]
-pub(super) struct Snippet {
-    pub(super) name: &'static str,
-    pub(super) text: String,
-}
-
 /// A call and how it ended.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
@@ -26,11 +19,10 @@ pub(super) struct Trial<'a> {
     pub(super) unread: Option<&'a Form>,
     /// The input as JSON, as it was sent.
     pub(super) raw: String,
-    /// The same call from programs.
-    pub(super) snippets: Vec<Snippet>,
-    /// The result; nothing if the call was refused.
-    pub(super) result: Option<Json>,
-    pub(super) problem: Option<Problem>,
+    /// The same call from programs, by their languages.
+    pub(super) snippets: [(&'static str, String); 3],
+    /// The result, or why the call was refused.
+    pub(super) result: Result<Json, Problem>,
     /// Decision, policy, findings and event.
     pub(super) governance: Json,
 }
@@ -50,20 +42,14 @@ impl<'a> Trial<'a> {
         };
         let raw = escaped(&raw.unwrap_or_else(|_| "{}".to_owned()));
         let snippets = snippets(guest, id, &raw);
-        match Problem::or_reply(outcome) {
-            Ok(reply) => Self {
-                unread,
-                raw,
-                snippets,
-                result: Some(reply.data),
-                problem: None,
-                governance: reply.governance,
-            },
+        let (result, governance) = match Problem::or_reply(outcome) {
+            Ok(reply) => (Ok(reply.data), reply.governance),
             Err(problem) => {
                 let governance = problem.governance.clone();
-                Self { unread, raw, snippets, result: None, problem: Some(problem), governance }
+                (Err(problem), governance)
             }
-        }
+        };
+        Self { unread, raw, snippets, result, governance }
     }
 
     /// The input, if it was JSON.
@@ -119,7 +105,7 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The call by `curl` and by the SDKs of MCP; the token is the caller's own.
-fn snippets(guest: &Guest, id: &str, raw: &str) -> Vec<Snippet> {
+fn snippets(guest: &Guest, id: &str, raw: &str) -> [(&'static str, String); 3] {
     let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
     let input = escaped(input.as_deref().unwrap_or("{}"));
@@ -154,11 +140,7 @@ fn snippets(guest: &Guest, id: &str, raw: &str) -> Vec<Snippet> {
          console.log(await client.callTool({{ name: {tool}, arguments: {input} }}));\n\
          await client.close();"
     );
-    vec![
-        Snippet { name: "curl", text: curl },
-        Snippet { name: "Python", text: python },
-        Snippet { name: "TypeScript", text: typescript },
-    ]
+    [("curl", curl), ("Python", python), ("TypeScript", typescript)]
 }
 
 #[cfg(test)]

@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 
 use axum::{
-    body::Body,
-    http::{HeaderValue, StatusCode, header},
-    response::Response,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
 };
 use portcullis_core::{authorization::OAuthForm, principal::Scope, refusal::Refusal};
 use serde_json::{Value, json};
 
 use super::{
     PageResult,
-    api::Problem,
+    api::{ApiReply, Problem},
     form::FormState,
     json::Json,
     render,
@@ -30,7 +29,7 @@ page! { WorkbenchPage = "workbench.html";
     /// Lines of the draft, if something is wrong with it.
     lines: Vec<DraftLine>, report: Option<Json>,
     /// Answer of a check.
-    check: Option<Json>, groups: Vec<ChangeGroup>,
+    check: Option<Json>, groups: ChangeGroups,
     /// True if the person may ask as another principal.
     may_ask_as: bool,
 }
@@ -44,56 +43,54 @@ struct DraftLine {
 }
 
 /// Answer to a draft.
-enum WorkbenchReport {
-    Checked(Json),
-    Reported(Json),
+#[derive(Default)]
+struct DraftAnswer {
+    /// Answer of a check.
+    check: Option<Json>,
+    /// Answer of a simulation or a replay.
+    report: Option<Json>,
+    problem: Option<Problem>,
 }
 
-/// Changes of one tool for one caller.
-#[derive(Debug)]
-struct ChangeGroup {
-    tool: String,
-    principal: String,
-    changes: Vec<Json>,
-}
+/// Changes of a replay by tool and caller.
+type ChangeGroups = BTreeMap<(String, String), Vec<Json>>;
 
 /// The workbench with an empty draft.
-pub(crate) async fn show(guest: Guest, filters: Filters) -> Response {
+pub(crate) async fn show(guest: Guest, filters: Filters) -> PageResult {
     let draft = OAuthForm::default().with("tool", filters.text("tool"));
     let draft = draft.with("principal", filters.text("principal"));
-    page(&guest, &Form(draft.with("input", "{}").with("calls", "1000")), None).await
+    let form = Form(draft.with("input", "{}").with("calls", "1000"));
+    page(&guest, &form, DraftAnswer::default()).await
 }
 
 /// Checks, simulates, replays or downloads a draft. Nothing is executed or put in force.
 pub(crate) async fn ask(GuestForm(guest, form): GuestForm) -> PageResult {
-    Ok(answer(&guest.whole().await?, &form).await)
-}
-
-async fn answer(guest: &Guest, form: &Form) -> Response {
+    let guest = guest.whole().await?;
     let asked = form.field("ask").unwrap_or("check");
     if asked == "download" {
-        return send_file(source_of(form));
+        return Ok(send_file(source_of(&form)));
     }
-    let policies = if source_of(form).trim().is_empty() {
-        json!({ "upsert": [] })
-    } else {
-        json!({ "upsert": [{ "source": source_of(form) }] })
+    let nothing = DraftAnswer::default();
+    let answer = match answer(&guest, &form, asked).await {
+        Ok(reply) if asked == "check" => DraftAnswer { check: Some(reply.data), ..nothing },
+        Ok(reply) => DraftAnswer { report: Some(reply.data), ..nothing },
+        Err(problem) => DraftAnswer { problem: Some(problem), ..nothing },
     };
+    page(&guest, &form, answer).await
+}
+
+async fn answer(guest: &Guest, form: &Form, asked: &str) -> Result<ApiReply, Problem> {
+    let source = source_of(form);
+    let upsert = if source.trim().is_empty() { json!([]) } else { json!([{ "source": source }]) };
+    let policies = json!({ "upsert": upsert });
     if asked == "check" {
         let body = guest.json_body(&json!({ "policies": policies }));
-        let check = |caller| v1::policy_check::check(caller, body);
-        let checked =
-            guest.ask(SCOPE, check).await.map(|reply| WorkbenchReport::Checked(reply.data));
-        return page(guest, form, Some(checked)).await;
+        return guest.ask(SCOPE, |caller| v1::policy_check::check(caller, body)).await;
     }
-    let report = match simulation(form, asked, &policies) {
-        Ok(body) => {
-            let body = guest.json_body(&body);
-            guest.ask(SCOPE, |caller| v1::simulate::simulate(caller, body)).await
-        }
-        Err(wrong) => Err(Problem::of(Refusal::bad_request(wrong))),
-    };
-    page(guest, form, Some(report.map(|reply| WorkbenchReport::Reported(reply.data)))).await
+    let simulation = simulation(form, asked, &policies);
+    let simulation = simulation.map_err(|wrong| Problem::of(Refusal::bad_request(wrong)))?;
+    let body = guest.json_body(&simulation);
+    guest.ask(SCOPE, |caller| v1::simulate::simulate(caller, body)).await
 }
 
 fn source_of(form: &Form) -> String {
@@ -119,112 +116,76 @@ fn simulation(form: &Form, asked: &str, policies: &Value) -> Result<Value, Strin
     }
 }
 
+/// A line, and what is wrong in it.
+type LineError = (usize, String);
+
 /// The lines of a draft with these errors; none without errors.
-fn lines(source: String, mut errors: LineErrors) -> Vec<DraftLine> {
+fn lines(source: String, errors: &[LineError]) -> Vec<DraftLine> {
     if errors.is_empty() {
         return Vec::new();
     }
     let text = Json(Value::String(source)).text("");
-    let lines = (1..).zip(text.split('\n')).map(|(number, text)| DraftLine {
-        number,
-        text: text.to_owned(),
-        errors: errors.remove(&number).unwrap_or_default(),
+    let lines = (1..).zip(text.split('\n')).map(|(number, text)| {
+        let errors = errors.iter().filter(|error| error.0 == number);
+        let errors = errors.map(|error| error.1.clone()).collect();
+        DraftLine { number, text: text.to_owned(), errors }
     });
     lines.collect()
 }
 
-/// Errors by the line that they stand in.
-type LineErrors = BTreeMap<usize, Vec<String>>;
-
-fn checked_errors(check: &Json) -> LineErrors {
-    let mut errors = LineErrors::new();
-    for error in check.items("/errors") {
-        let message = format!("column {}: {}", error.text("/column"), error.text("/message"));
-        errors.entry(error.text("/line").parse().unwrap_or(1)).or_default().push(message);
-    }
-    errors
+fn checked_errors(check: &Json) -> Vec<LineError> {
+    let error = |it: &Json| {
+        let message = format!("column {}: {}", it.text("/column"), it.text("/message"));
+        (it.text("/line").parse().unwrap_or(1), message)
+    };
+    check.items("/errors").iter().map(error).collect()
 }
 
 /// The errors in a refused simulation.
-fn refused_errors(problem: &Problem) -> LineErrors {
-    let mut errors = LineErrors::new();
-    for violation in problem.details.items("/violations") {
-        let message = violation.text("/message");
-        let place = message.strip_prefix("line ").and_then(|rest| rest.split_once(','));
-        if let Some((line, rest)) = place
-            && let Ok(line) = line.parse()
-        {
-            errors.entry(line).or_default().push(rest.trim().to_owned());
-        }
-    }
-    errors
+fn refused_errors(problem: &Problem) -> Vec<LineError> {
+    let error = |it: &Json| {
+        let message = it.text("/message");
+        let (line, rest) = message.strip_prefix("line ")?.split_once(',')?;
+        Some((line.parse().ok()?, rest.trim().to_owned()))
+    };
+    problem.details.items("/violations").iter().filter_map(error).collect()
 }
 
 /// A draft as a file of policies.
 fn send_file(source: String) -> Response {
-    let mut response = Response::new(Body::from(source));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
-    headers.insert(
-        header::CONTENT_DISPOSITION,
-        HeaderValue::from_static("attachment; filename=\"draft.cedar\""),
-    );
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream"),
+        (header::CONTENT_DISPOSITION, "attachment; filename=\"draft.cedar\""),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, source).into_response()
 }
 
-/// The changes of a replay by tool and caller.
-fn group_changes(report: &Json) -> Vec<ChangeGroup> {
-    let mut groups: BTreeMap<(String, String), Vec<Json>> = BTreeMap::new();
+fn group_changes(report: &Json) -> ChangeGroups {
+    let mut groups = ChangeGroups::new();
     for change in report.items("/changes") {
         let key = (change.text("/tool"), change.text("/principal/id"));
         groups.entry(key).or_default().push(change);
     }
-    let group = |(key, changes)| {
-        let (tool, principal) = key;
-        ChangeGroup { tool, principal, changes }
-    };
-    groups.into_iter().map(group).collect()
+    groups
 }
 
-async fn page(
-    guest: &Guest,
-    form: &Form,
-    asked: Option<Result<WorkbenchReport, Problem>>,
-) -> Response {
-    let all = Some("limit=200".to_owned());
-    let listed = match guest.read(SCOPE, all, v1::policies::list).await {
-        Ok(reply) => reply,
-        Err(problem) => return problem.page(guest),
-    };
-    let (check, report, problem) = match asked {
-        None => (None, None, None),
-        Some(Ok(WorkbenchReport::Checked(check))) => (Some(check), None, None),
-        Some(Ok(WorkbenchReport::Reported(report))) => (None, Some(report), None),
-        Some(Err(problem)) => (None, None, Some(problem)),
-    };
-    let errors = match (&check, &problem) {
-        (Some(check), _) => checked_errors(check),
-        (None, Some(problem)) => refused_errors(problem),
-        (None, None) => LineErrors::new(),
-    };
-    let lines = lines(source_of(form), errors);
-    let draft = FormState::refused(form, problem);
-    let groups = report.as_ref().map(group_changes).unwrap_or_default();
-    let frame = guest.frame("Policy workbench", PATH);
-    let set = listed.data.at("/policy_set");
-    let policies = listed.items();
+async fn page(guest: &Guest, form: &Form, answer: DraftAnswer) -> PageResult {
+    let listed = guest.list(SCOPE, &Filters::of("limit", "200"), v1::policies::list).await?;
+    let DraftAnswer { check, report, problem } = answer;
+    let mut errors = check.as_ref().map(checked_errors).unwrap_or_default();
+    errors.extend(problem.iter().flat_map(refused_errors));
     let page = WorkbenchPage {
-        frame,
-        set,
-        policies,
-        draft,
-        lines,
+        frame: guest.frame("Policy workbench", PATH),
+        set: listed.data.at("/policy_set"),
+        policies: listed.items(),
+        draft: FormState::refused(form, problem),
+        lines: lines(source_of(form), &errors),
+        groups: report.as_ref().map(group_changes).unwrap_or_default(),
         report,
         check,
-        groups,
         may_ask_as: guest.may(Scope::Admin),
     };
-    render(StatusCode::OK, &page)
+    Ok(render(StatusCode::OK, &page))
 }

@@ -117,55 +117,45 @@ fn answer(failure: LoginFailure) -> Response {
 
 /// The page about a login that came to nothing.
 fn show_error(error: LoginError) -> Response {
-    let (status, text) = match error {
-        LoginError::UnknownIssuer => {
-            (StatusCode::NOT_FOUND, markup("There is no issuer of this name here."))
+    let status = match &error {
+        LoginError::UnknownIssuer => StatusCode::NOT_FOUND,
+        LoginError::IssuerDown | LoginError::TooLong { .. } => StatusCode::BAD_GATEWAY,
+        LoginError::Stale
+        | LoginError::OtherIssuer
+        | LoginError::Refused(_)
+        | LoginError::CodeRefused => StatusCode::BAD_REQUEST,
+        LoginError::Untrusted(_) | LoginError::NotEnough(_) => StatusCode::FORBIDDEN,
+    };
+    let text = match error {
+        LoginError::UnknownIssuer => markup("There is no issuer of this name here."),
+        LoginError::IssuerDown => markup(
+            "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the \
+             gateway says more.",
+        ),
+        LoginError::TooLong { member, kib } => html(
+            "The <code>{}</code> of the issuer is longer than {} KiB, which is the most that this gateway \
+             takes. It names your groups: the issuer has to send fewer of them.",
+            &[&member, &kib.to_string()],
+        ),
+        LoginError::Stale => markup(
+            "This browser has begun no login that this answer belongs to. The login may have been begun more \
+             than 15 minutes ago, before eight others, or in another browser.",
+        ),
+        LoginError::OtherIssuer => {
+            markup("The answer is of another issuer than the one that this login began at.")
         }
-        LoginError::IssuerDown => (
-            StatusCode::BAD_GATEWAY,
-            markup(
-                "The issuer cannot be reached, or does not answer as OpenID Connect demands. The log of the \
-                 gateway says more.",
-            ),
-        ),
-        LoginError::TooLong { member, kib } => (
-            StatusCode::BAD_GATEWAY,
-            html(
-                "The <code>{}</code> of the issuer is longer than {} KiB, which is the most that this gateway \
-                 takes. It names your groups: the issuer has to send fewer of them.",
-                &[&member, &kib.to_string()],
-            ),
-        ),
-        LoginError::Stale => (
-            StatusCode::BAD_REQUEST,
-            markup(
-                "This browser has begun no login that this answer belongs to. The login may have been begun more \
-                 than 15 minutes ago, before eight others, or in another browser.",
-            ),
-        ),
-        LoginError::OtherIssuer => (
-            StatusCode::BAD_REQUEST,
-            markup("The answer is of another issuer than the one that this login began at."),
-        ),
-        LoginError::Refused(code) => (
-            StatusCode::BAD_REQUEST,
-            html("The issuer did not log you in. It says <code>{}</code>.", &[&code]),
-        ),
-        LoginError::CodeRefused => (
-            StatusCode::BAD_REQUEST,
-            markup(
-                "The issuer does not accept the code that this browser brought. It may have been used before.",
-            ),
+        LoginError::Refused(code) => {
+            html("The issuer did not log you in. It says <code>{}</code>.", &[&code])
+        }
+        LoginError::CodeRefused => markup(
+            "The issuer does not accept the code that this browser brought. It may have been used before.",
         ),
         // The class of the check that failed, as at `POST /v1/auth/token`.
-        LoginError::Untrusted(check) => (
-            StatusCode::FORBIDDEN,
-            html(
-                "{} (<code>{}</code>) Ask the operator of this gateway whether you are meant to log in here.",
-                &[&check.sentence(), &check.as_str()],
-            ),
+        LoginError::Untrusted(check) => html(
+            "{} (<code>{}</code>) Ask the operator of this gateway whether you are meant to log in here.",
+            &[&check.sentence(), &check.as_str()],
         ),
-        LoginError::NotEnough(step_up) => (StatusCode::FORBIDDEN, markup(not_enough(step_up))),
+        LoginError::NotEnough(step_up) => markup(not_enough(step_up)),
     };
     let text = html("<p>{}</p><p><a href=\"/login\">Log in</a></p>", &[&text]);
     page(status, "Not signed in", &text)

@@ -85,7 +85,11 @@ impl FromRequest<Arc<Gateway>> for VisitorForm {
 
 impl Visitor {
     /// Reads a form, if the sender may send one.
-    async fn read_form(&self, body: RequestBody, gateway: &Gateway) -> Result<Form, Refusal> {
+    pub(crate) async fn read_form(
+        &self,
+        body: RequestBody,
+        gateway: &Gateway,
+    ) -> Result<Form, Refusal> {
         self.require_own_page()?;
         if self.signed_in.is_none() {
             gateway.app.quotas.screen_sender(&self.exchange.origin)?;
@@ -104,7 +108,7 @@ impl Visitor {
     }
 
     /// Refuses a form that no page of this gateway sent.
-    pub(crate) fn require_own_page(&self) -> Result<(), Refusal> {
+    fn require_own_page(&self) -> Result<(), Refusal> {
         if self.own_page { Ok(()) } else { Err(foreign()) }
     }
 

@@ -38,7 +38,7 @@ async fn a_form_of_several_shapes_makes_the_call() {
     let page = browser.open("/console/tools/up%3Abook").await;
     for shown in [
         "name=\"of:/target\" value=\"1\"",
-        "a &#60;b&#62;room&#60;/b&#62;",
+        "a &lt;b&gt;room&lt;/b&gt;",
         "placeholder=\"5\"",
         "<li class=\"depth2\"><code>number</code>",
         "integer \u{b7} minimum 1",
