@@ -87,11 +87,11 @@ impl AskedUse {
         let wrong =
             || ProtocolError::bad_params("`context.arguments` has to be an object of texts.");
         if let Some(context) = params.get("context") {
-            let others = context.get("arguments").map(Node::members);
-            if !context.is_object() || others == Some(None) {
-                return Err(wrong());
-            }
-            for (name, value) in others.flatten().into_iter().flatten() {
+            let others = match context.get("arguments") {
+                None if context.is_object() => None,
+                given => Some(given.and_then(Node::members).ok_or_else(wrong)?),
+            };
+            for (name, value) in others.into_iter().flatten() {
                 values.insert(name.to_owned(), value.text().ok_or_else(wrong)?.to_owned());
             }
         }
