@@ -82,6 +82,10 @@ for (const uri of [...offer.resources.map(({ uri }) => uri).slice(0, 20), ...uri
   offer.read[uri] = await told(client.readResource({ uri }));
 }
 offer.completed = [];
-for (const params of completions) offer.completed.push(await told(client.complete(params)));
+for (const params of completions) {
+  // Of templates the gateway tells no number of all values.
+  const { completion: { total, ...completion } = {}, ...more } = await told(client.complete(params));
+  offer.completed.push({ completion, ...more });
+}
 console.log(JSON.stringify(offer));
 await client.close();

@@ -2,6 +2,7 @@
 
 pub(crate) mod attendance;
 pub(crate) mod dlp;
+pub(crate) mod permitted;
 pub(crate) mod possession;
 pub(crate) mod screening;
 pub(crate) mod session;

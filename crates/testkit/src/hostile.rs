@@ -3,6 +3,7 @@
 //! connection after one answer.
 
 mod listed;
+mod tool;
 
 use std::{
     collections::BTreeMap,
@@ -85,66 +86,6 @@ pub struct HostileTool {
     resource: Option<Value>,
     /// `_meta` of a tool.
     meta: Option<Value>,
-}
-
-impl HostileTool {
-    /// A tool that takes any object.
-    pub fn new(name: &str, script: Script) -> Self {
-        let name = name.to_owned();
-        let schema = json!({"type": "object"});
-        Self {
-            name,
-            description: None,
-            schema,
-            output: None,
-            script,
-            prompt: None,
-            resource: None,
-            meta: None,
-        }
-    }
-
-    /// The same tool with a description.
-    #[must_use]
-    pub fn described(mut self, description: &str) -> Self {
-        self.description = Some(description.to_owned());
-        self
-    }
-
-    /// The same tool with an input schema of its own.
-    #[must_use]
-    pub fn taking(mut self, schema: Value) -> Self {
-        self.schema = schema;
-        self
-    }
-
-    /// A prompt with these arguments instead of a tool.
-    #[must_use]
-    pub fn prompting(mut self, arguments: Value) -> Self {
-        self.prompt = Some(arguments);
-        self
-    }
-
-    /// A resource of this URI, or a template, with these members instead of a tool.
-    #[must_use]
-    pub fn reading(mut self, members: Value) -> Self {
-        self.resource = Some(members);
-        self
-    }
-
-    /// The same tool with a `_meta`.
-    #[must_use]
-    pub fn meaning(mut self, meta: Value) -> Self {
-        self.meta = Some(meta);
-        self
-    }
-
-    /// The same tool with an output schema.
-    #[must_use]
-    pub fn giving(mut self, schema: Value) -> Self {
-        self.output = Some(schema);
-        self
-    }
 }
 
 /// A `tools/call`, `prompts/get`, `resources/read` or `completion/complete` as the server saw it. The last is one of a

@@ -1,10 +1,12 @@
 //! One upstream server, as the rest of the gateway sees it.
 
+mod completion;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwapOption;
 use portcullis_core::{
-    call::{Cleared, Completion, Use},
+    call::{Cleared, Use},
     capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
     json::JsonValue,
@@ -19,14 +21,11 @@ use tokio::{sync::watch, time::Instant};
 use crate::{
     answer::CallAnswer,
     breaker::Breaker,
-    error::{CallError, CallErrorKind, SettingsError},
+    error::{CallError, SettingsError},
     forms::{FormTally, Forms},
     http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
     live::Live,
-    mcp::{
-        message::Reply,
-        outgoing::{Outgoing, Reference},
-    },
+    mcp::{message::Reply, outgoing::Outgoing},
     outbound::Outbound,
     server_message::ServerWords,
     settings::{Credential, ServerSettings, Transport},
@@ -322,45 +321,6 @@ impl Server {
         }
         let admission = admission.crowded(self.0.link.takes_turns());
         admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), &reply)))
-    }
-
-    /// Asks for values of an argument, for five seconds at most. A server that makes no suggestions has none. The end
-    /// says nothing of the prompt or template itself, so it opens and closes no circuit.
-    async fn complete(
-        &self,
-        org: OrgId,
-        of: &Capability,
-        completion: Completion<'_>,
-        trace: Trace<'_>,
-    ) -> Result<CallAnswer, CallError> {
-        let after = self.0.call_timeout.min(BESIDE_TOOLS);
-        let deadline = Instant::now() + after;
-        self.check(org, &of.id)?;
-        let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
-        let name = of.definition.name.as_str();
-        let reference = match of.id.kind() {
-            CapabilityKind::Tool | CapabilityKind::Prompt => Reference::Prompt(name),
-            CapabilityKind::Resource | CapabilityKind::Template => Reference::Template(name),
-        };
-        let request = Outgoing {
-            completion: Some((reference, completion)),
-            traceparent: trace.traceparent,
-            tracestate: trace.tracestate,
-            live: trace.live,
-            said: trace.said,
-            peer: trace.peer,
-            ..Outgoing::bare(Method::Complete)
-        };
-        match self.0.link.exchange(&request, deadline).await {
-            Ok(reply) => CallAnswer::of_completion(of.id.kind(), &reply),
-            Err(error) if error == CallError::not_offered() => {
-                Ok(CallAnswer::without_suggestions(of.id.kind()))
-            }
-            Err(CallError { kind: CallErrorKind::Timeout { .. }, executed }) => {
-                Err(CallError { kind: CallErrorKind::Timeout { after }, executed })
-            }
-            Err(error) => Err(error),
-        }
     }
 
     /// Returns true unless there is another process or session than the one of this number

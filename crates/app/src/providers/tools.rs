@@ -4,7 +4,7 @@
 //! exist for this caller, in all three.
 
 mod listed;
-pub(crate) mod offered;
+mod offered;
 pub(crate) mod pins;
 
 pub use self::offered::{ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery};
@@ -284,7 +284,7 @@ impl Tools {
         value: &str,
     ) -> bool {
         let Some(template) = of.tool.template() else { return false };
-        let Some(uri) = template.begin(values, variable, value) else { return false };
+        let Some(uri) = template.begin(values, variable, value, false) else { return false };
         let is_whole = template.variables().all(|it| it == variable || values.contains_key(it));
         if !is_whole {
             return self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;

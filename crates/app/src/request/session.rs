@@ -11,11 +11,13 @@ use portcullis_core::{
 use portcullis_store::LoginRecord;
 use tokio::time::Instant;
 
-use super::possession::{Possession, PresentedToken};
+use super::{
+    permitted::PermittedLists,
+    possession::{Possession, PresentedToken},
+};
 use crate::{
     base::tenants::{Account, Tenant},
     catalogue::connection::Reachable,
-    providers::tools::offered::PermittedLists,
 };
 
 /// A live token and whose it is.

@@ -112,7 +112,7 @@ impl Use {
         argument: &str,
     ) -> Option<Document> {
         let value = values.get(argument).map(String::as_str).unwrap_or_default();
-        let uri = template.begin(values, argument, value)?;
+        let uri = template.begin(values, argument, value, true)?;
         Some(Document::of(&json!({ "uri": uri, (VALUES): values })))
     }
 

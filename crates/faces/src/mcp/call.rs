@@ -1,6 +1,8 @@
 //! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`: a message becomes the governed call that REST
 //! makes as well.
 
+mod completion;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{http::HeaderMap, response::Response};
@@ -8,19 +10,17 @@ use portcullis_app::{
     Attendance, Conversation, Ctx, Invocation, Offered, View, not_found, parse_id,
 };
 use portcullis_core::{
-    call::Use,
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
-    mcp::{
-        Era, Method, Mirror, ProtocolError, Request as Asking, meta, mismatch, names,
-        uris::{self, Template},
-    },
+    mcp::{Era, Method, Mirror, ProtocolError, Request as Asking, meta, mismatch, names, uris},
     refusal::Refusal,
     trace::TraceParent,
 };
 use serde_json::json;
 
+pub(super) use self::completion::completed;
+use self::completion::{no_argument, wanted_values};
 use super::{
     Face, mirror,
     question::{self, AddressReply},
@@ -62,44 +62,7 @@ struct AskedUse {
     completion: Option<(String, BTreeMap<String, String>)>,
 }
 
-/// Returns the kind of what has the argument that values are asked for.
-pub(super) fn completed(params: Node<'_>) -> Option<CapabilityKind> {
-    match params.get("ref")?.get("type")?.text()? {
-        "ref/prompt" => Some(CapabilityKind::Prompt),
-        "ref/resource" => Some(CapabilityKind::Template),
-        _ => None,
-    }
-}
-
 impl AskedUse {
-    /// Reads `completion/complete`.
-    fn of_completion(of: CapabilityKind, params: Node<'_>) -> Result<Self, ProtocolError> {
-        let text = |part: &str, member: &str| {
-            let told = params.get(part).and_then(|it| it.get(member)?.text());
-            let told = told.map(str::to_owned);
-            told.ok_or_else(|| {
-                ProtocolError::bad_params(format!("`{part}.{member}` has to be a text."))
-            })
-        };
-        let name = text("ref", if of == CapabilityKind::Prompt { "name" } else { "uri" })?;
-        let (argument, value) = (text("argument", "name")?, text("argument", "value")?);
-        let mut values = BTreeMap::new();
-        let wrong =
-            || ProtocolError::bad_params("`context.arguments` has to be an object of texts.");
-        if let Some(context) = params.get("context") {
-            let others = match context.get("arguments") {
-                None if context.is_object() => None,
-                given => Some(given.and_then(Node::members).ok_or_else(wrong)?),
-            };
-            for (name, value) in others.into_iter().flatten() {
-                values.insert(name.to_owned(), value.text().ok_or_else(wrong)?.to_owned());
-            }
-        }
-        values.insert(argument.clone(), value);
-        let input = Document::of(&json!(values));
-        Ok(Self { of, name, input, completion: Some((argument, values)) })
-    }
-
     fn of(
         method: Option<Method>,
         of: CapabilityKind,
@@ -352,36 +315,6 @@ fn wanted_read(face: &Face, uri: String) -> WantedCall {
         None => (uri.clone(), Name::Unlisted, uri),
     };
     WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })), completes: None }
-}
-
-/// The template with the argument that values are suggested for. What is no template names none.
-fn wanted_values(
-    face: &Face,
-    text: String,
-    argument: &str,
-    values: &BTreeMap<String, String>,
-) -> Result<WantedCall, ProtocolError> {
-    let inner = inner_of(face, &text);
-    let read = inner.and_then(|(slug, uri)| Some((slug, Template::parse(&uri).ok()?)));
-    let mut known = values.clone();
-    if let Some((_, template)) = &read {
-        if !template.variables().any(|it| it == argument) {
-            return Err(no_argument());
-        }
-        known.retain(|name, _| template.variables().any(|it| it == name));
-    }
-    let filled = read.and_then(|(slug, template)| {
-        let input = Use::values_of(&template, &known, argument)?;
-        Some((format!("{slug}:{}", template.text()), Name::Id, input))
-    });
-    let unlisted = || (text, Name::Unlisted, Document::of(&json!(known)));
-    let (tool, kind, input) = filled.unwrap_or_else(unlisted);
-    let completes = Some(argument.to_owned());
-    Ok(WantedCall { tool, of: CapabilityKind::Template, kind, input, completes })
-}
-
-fn no_argument() -> ProtocolError {
-    ProtocolError::bad_params("`argument.name` names none of the arguments that are listed.")
 }
 
 /// The provider, and the URI or template as it knows it.

@@ -7,6 +7,7 @@ mod completion;
 mod conformance;
 mod guide;
 mod law;
+mod links;
 mod lists;
 mod messages;
 mod nodes;

@@ -2,7 +2,6 @@
 //! tools, and filtered for each caller.
 
 mod pages;
-mod permitted;
 mod view;
 
 use std::{
@@ -12,13 +11,12 @@ use std::{
 };
 
 pub use self::pages::{ListedNames, ListedPage, PageQuery};
-pub(crate) use self::permitted::PermittedLists;
 use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
     base::caches::{Lifetime, NodeCache},
     catalogue::connection::{Connection, ListHandle},
-    request::Ctx,
+    request::{Ctx, permitted::Places},
 };
 use moka::sync::Cache;
 use portcullis_core::{
@@ -234,7 +232,13 @@ impl Tools {
                 let judged = Arc::clone(&offer);
                 // Of a thousand resources each may be judged by its URI.
                 let bytes = if kind == CapabilityKind::Resource { usize::MAX } else { 0 };
-                let judge = move || session.permitted.judge(&judged, &policies, &session.principal);
+                let judge = move || {
+                    let accesses = policies.accesses(&session.principal);
+                    let is_permitted = |_, it: &Offered| accesses.of(&it.tool) != Access::Deny;
+                    let places = Arc::new(Places::of(&judged.tools, is_permitted));
+                    session.permitted.keep(&judged, &policies, &places);
+                    places
+                };
                 self.base.worked(org, bytes, judge).await?
             };
             views.push(View::new(offer, |place, it| permitted.holds(place) && usable(it)));

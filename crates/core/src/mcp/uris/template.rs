@@ -135,19 +135,20 @@ impl Template {
         fill(&self.text, values)
     }
 
-    /// The same with `value` for a variable that is still being written. `None` if no read could be of a URI that goes on
-    /// in this way: readers may understand it otherwise than policies do.
+    /// The same with `value` for a variable, which may be still `open`: being written. `None` if no read could be of a URI
+    /// that goes on in this way: readers may understand it otherwise than policies do.
     #[must_use]
     pub fn begin(
         &self,
         values: &BTreeMap<String, String>,
         variable: &str,
         value: &str,
+        open: bool,
     ) -> Option<String> {
         let mut filled: BTreeMap<String, String> =
             self.variables.iter().map(|name| (name.clone(), "x".to_owned())).collect();
         filled.extend(values.iter().map(|(name, value)| (name.clone(), value.clone())));
-        filled.insert(variable.to_owned(), format!("{value}x"));
+        filled.insert(variable.to_owned(), format!("{value}{}", if open { "x" } else { "" }));
         let whole = ResourceUri::parse(&self.fill(&filled)?).ok()?;
         if !whole.is_normal() || !whole.is_plain() {
             return None;
@@ -578,8 +579,13 @@ x:a                           x:a                             .
             ("n://t{?q}", "q", "a", Some("n://t?q=a")),
         ] {
             let template = Template::parse(text).unwrap();
-            let filled = template.begin(&BTreeMap::new(), variable, value);
+            let filled = template.begin(&BTreeMap::new(), variable, value, true);
             assert_eq!(filled.as_deref(), wanted, "{text} {value}");
+        }
+        let template = Template::parse("n://{host}/h/{p}").unwrap();
+        for (host, is_read) in [("a", true), ("a.", false)] {
+            let filled = template.begin(&BTreeMap::new(), "host", host, false);
+            assert_eq!(filled.is_some(), is_read, "{host}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use super::{ask, ask_legacy, error, modern, modern_named, own};
+use super::{ask, ask_legacy, error, modern_named, own};
 use crate::prelude::*;
 
 const EXPOSED: &str = "expose = [\"resources\", \"tools\"]";
@@ -83,7 +83,7 @@ fn offered() -> Vec<HostileTool> {
     ]
 }
 
-async fn exposed() -> Scene {
+pub(super) async fn exposed() -> Scene {
     scene_with(offered(), EXPOSED, |builder| builder.policies(POLICIES)).await
 }
 
@@ -352,34 +352,6 @@ async fn what_a_resource_holds_is_scanned_also_in_base64() {
     let blob = picture.at("/result/contents/0/blob").as_str().expect("a blob");
     let opened = STANDARD.decode(blob).expect("base64");
     assert_eq!(String::from_utf8(opened).unwrap(), "my key: [REDACTED:aws_access_key], keep it");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn uris_in_answers_of_tools_carry_their_provider_where_there_are_several() {
-    let scene = exposed().await;
-    for (path, name, link, panel) in [
-        ("/mcp", "up__link", "up+notes://a", "ui://up/panel"),
-        ("/mcp/up", "link", "notes://a", "ui://panel"),
-    ] {
-        let params = json!({"name": name, "arguments": {}});
-        let answer = ask(&scene.gateway, &scene.who, path, "tools/call", params).await;
-        has!(answer, 200, "/result/content/0/uri": link, "/result/content/1/resource/uri": panel,
-            "/result/content/1/resource/text": "notes://a");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn uris_in_questions_of_tools_carry_their_provider_where_there_are_several() {
-    let scene = exposed().await;
-    for (path, name, link) in
-        [("/mcp", "up__asks", "up+notes://a"), ("/mcp/up", "asks", "notes://a")]
-    {
-        let params = json!({"name": name, "arguments": {},
-            "_meta": {"io.modelcontextprotocol/clientCapabilities": {"sampling": {}}}});
-        let request = modern(&scene.gateway, &scene.who, path, "tools/call", &params);
-        let answer = scene.gateway.send(request).await;
-        has!(answer, 200, "/result/inputRequests/a/params/messages/0/content/uri": link);
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

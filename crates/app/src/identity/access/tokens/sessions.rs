@@ -24,8 +24,10 @@ use super::Rejected;
 use crate::{
     catalogue::connection::Reachable,
     identity::access::Access,
-    providers::tools::offered::PermittedLists,
-    request::session::{Look, Session},
+    request::{
+        permitted::PermittedLists,
+        session::{Look, Session},
+    },
 };
 
 /// A token that was not revoked, and who is behind it.

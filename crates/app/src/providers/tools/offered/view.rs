@@ -6,37 +6,13 @@ use std::{
 };
 
 use super::{Offer, Offered};
+use crate::request::permitted::Places;
 
 /// A list and those of its tools that may be used. Two are equal if list and tools are the same.
 #[derive(Debug, Clone)]
 pub(super) struct View {
     pub(super) offer: Arc<Offer>,
     usable: Places,
-}
-
-/// Some of the places of a list: a bit for each.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Places(Box<[u64]>);
-
-impl Places {
-    /// The places of the tools that `wanted` tells.
-    pub(super) fn of(tools: &[Offered], wanted: impl Fn(usize, &Offered) -> bool) -> Self {
-        let word = |(number, tools): (usize, &[Offered])| {
-            let bits = (0_usize..).zip(tools);
-            let bits = bits.filter(|(bit, tool)| wanted(number * 64 + bit, tool));
-            bits.fold(0, |word, (bit, _)| word | 1 << bit)
-        };
-        Self(tools.chunks(64).enumerate().map(word).collect())
-    }
-
-    fn count(&self) -> usize {
-        self.0.iter().map(|word| usize::try_from(word.count_ones()).unwrap_or(0)).sum()
-    }
-
-    /// True if this place is among them.
-    pub(super) fn holds(&self, place: usize) -> bool {
-        self.0.get(place / 64).is_some_and(|word| word >> (place % 64) & 1 == 1)
-    }
 }
 
 impl View {
@@ -64,7 +40,7 @@ impl View {
 
     /// Bytes that it takes without the list.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.usable.0)
+        size_of::<Self>() + self.usable.bytes()
     }
 }
 
