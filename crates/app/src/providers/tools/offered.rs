@@ -29,7 +29,7 @@ use portcullis_core::{
         search::{self, Index},
         uris,
     },
-    policy::Access,
+    policy::{Access, PolicySet},
     principal::Scope,
     refusal::Refusal,
 };
@@ -225,25 +225,35 @@ impl Tools {
         };
         let mut views = Vec::with_capacity(offers.len());
         for offer in offers {
-            let permitted = if let Some(known) = ctx.session.permitted.find(&offer, &policies) {
-                known
-            } else {
-                let (session, policies) = (Arc::clone(&ctx.session), Arc::clone(&policies));
-                let judged = Arc::clone(&offer);
-                // Of a thousand resources each may be judged by its URI.
-                let bytes = if kind == CapabilityKind::Resource { usize::MAX } else { 0 };
-                let judge = move || {
-                    let accesses = policies.accesses(&session.principal);
-                    let is_permitted = |_, it: &Offered| accesses.of(&it.tool) != Access::Deny;
-                    let places = Arc::new(Places::of(&judged.tools, is_permitted));
-                    session.permitted.keep(&judged, &policies, &places);
-                    places
-                };
-                self.base.worked(org, bytes, judge).await?
+            let known = ctx.session.permitted.find(&offer, &policies);
+            let permitted = match known {
+                Some(known) => known,
+                // Rare, and not to take room in each stream that looks again.
+                None => Box::pin(self.judge(ctx, &offer, &policies)).await?,
             };
             views.push(View::new(offer, |place, it| permitted.holds(place) && usable(it)));
         }
         Ok(OfferedTools { views })
+    }
+
+    /// Judges a list by the policies of the caller, and remembers for the session what they permit of it.
+    async fn judge(
+        &self,
+        ctx: &Ctx,
+        offer: &Arc<Offer>,
+        policies: &Arc<PolicySet>,
+    ) -> Result<Arc<Places>, Refusal> {
+        let (session, offer, policies) =
+            (Arc::clone(&ctx.session), Arc::clone(offer), Arc::clone(policies));
+        let judge = move || {
+            let accesses = policies.accesses(&session.principal);
+            let is_permitted = |_, it: &Offered| accesses.of(&it.tool) != Access::Deny;
+            let places = Arc::new(Places::of(&offer.tools, is_permitted));
+            session.permitted.keep(&offer, &policies, &places);
+            places
+        };
+        // Of a thousand resources each may be judged by its URI.
+        self.base.worked(ctx.caller().org_id, usize::MAX, judge).await
     }
 
     /// Tools that the caller may use with their distances, the nearest first, of one provider or of all. Policies are
