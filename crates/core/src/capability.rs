@@ -221,6 +221,12 @@ impl Capability {
         self.template.as_ref()
     }
 
+    /// Returns true if it is there for pages of apps, and models are not shown it.
+    #[must_use]
+    pub fn is_for_pages_alone(&self) -> bool {
+        self.listed_definition().ui().is_some_and(crate::mcp::apps::is_for_pages_alone)
+    }
+
     /// The URI of a resource that is listed.
     #[must_use]
     pub fn uri(&self) -> Option<&str> {

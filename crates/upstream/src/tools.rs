@@ -135,14 +135,20 @@ impl DefinitionList {
         self.unlisted().chain(self.not_offered.iter().copied())
     }
 
-    /// Adds the pages that its tools name and no list has.
+    /// Adds the pages that its tools name and no list has, unless a list says that they cannot be used or could not be
+    /// read. Of a server without such a list they are all that there is.
     pub(crate) fn add_pages(&mut self) {
+        if self.unlisted().any(|kind| kind == CapabilityKind::Resource) {
+            return;
+        }
+        self.not_offered.retain(|kind| *kind != CapabilityKind::Resource);
         let page = |it: &Definition| it.ui()?.get("resourceUri")?.as_str().map(str::to_owned);
         let pages: BTreeSet<String> = self.definitions.iter().filter_map(page).collect();
         for uri in pages {
             let is_listed =
                 |it: &Definition| it.kind == CapabilityKind::Resource && it.name.as_str() == uri;
-            if self.definitions.iter().any(is_listed) {
+            let is_skipped = |it: &Skipped| it.kind == CapabilityKind::Resource && it.name == uri;
+            if self.definitions.iter().any(is_listed) || self.skipped.iter().any(is_skipped) {
                 continue;
             }
             if let Ok(name) = CapabilityName::of_kind(CapabilityKind::Resource, &uri) {

@@ -16,7 +16,7 @@ use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     id::{OrgId, ProviderId},
-    mcp::apps,
+    mcp::uris::ResourceUri,
     policy::Access,
     refusal::Refusal,
 };
@@ -249,10 +249,9 @@ impl Tools {
     /// Returns true for the id of a tool that is there for pages of apps, and that models are not shown.
     #[must_use]
     pub fn is_for_pages_alone(&self, ctx: &Ctx, id: &str) -> bool {
-        let found = parse_id(CapabilityKind::Tool, id).and_then(|id| self.tool(ctx, &id));
-        found.is_ok_and(|view| {
-            view.tool.listed_definition().ui().is_some_and(apps::is_for_pages_alone)
-        })
+        let found = parse_id(CapabilityKind::Tool, id)
+            .and_then(|id| self.catalogue.visible(&ctx.session.connections, &id));
+        found.is_ok_and(|visible| visible.tool.is_for_pages_alone())
     }
 
     /// Finds the capability that is used where this id is asked for; of a resource `uri` is the one that policies see. Neither an
@@ -285,7 +284,7 @@ impl Tools {
     ) -> bool {
         let Some(template) = of.tool.template() else { return false };
         let Some(uri) = template.begin(values, variable, value, false) else { return false };
-        let is_whole = template.variables().all(|it| it == variable || values.contains_key(it));
+        let is_whole = ResourceUri::parse(&uri).is_ok_and(|uri| template.values(&uri).is_some());
         if !is_whole {
             return self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
         }

@@ -1,4 +1,5 @@
-//! Lists of which it is known what the policies of a session let its principal use, while list and policies are the same.
+//! Lists of resources of which it is known what the policies of a session let its principal read, while list and policies
+//! are the same.
 
 use std::{
     any::Any,
@@ -9,7 +10,7 @@ use std::{
 use portcullis_core::policy::PolicySet;
 
 /// Most lists of a session.
-const MOST_LISTS: usize = 32;
+const MOST_LISTS: usize = 256;
 
 /// Some of the places of a list: a bit for each.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -79,7 +80,10 @@ impl PermittedLists {
             places: Arc::clone(places),
         };
         let mut lists = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lists.retain(|it| it.list.strong_count() > 0 && it.policies.strong_count() > 0);
+        lists.retain(|it| {
+            let is_same = it.list.as_ptr().cast::<T>() == kept.list.as_ptr().cast::<T>();
+            !is_same && it.list.strong_count() > 0 && it.policies.strong_count() > 0
+        });
         if lists.len() >= MOST_LISTS {
             lists.pop_front();
         }

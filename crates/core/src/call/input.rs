@@ -425,7 +425,9 @@ impl<Mode> Cleared<Use, Mode> {
         let input = self.input();
         let values = match self.inner.tool.id.kind() {
             CapabilityKind::Tool | CapabilityKind::Prompt => input,
-            CapabilityKind::Resource | CapabilityKind::Template => input.get(VALUES)?,
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                input.get(VALUES).unwrap_or(input)
+            }
         };
         Some(Completion { argument, values })
     }

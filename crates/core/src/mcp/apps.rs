@@ -135,8 +135,10 @@ pub fn has_rights(part: Node<'_>) -> bool {
 }
 
 /// Members of a page, or of a link to one, that stay.
-const OF_PAGES: [&str; 8] =
-    ["type", "uri", "name", "title", "description", "mimeType", "text", "blob"];
+const OF_PAGES: [&str; 10] = [
+    "type", "uri", "name", "title", "description", "mimeType", "text", "blob", "size",
+    "annotations",
+];
 
 /// Returns true for a member of `_meta` in which hosts look for what a page may do.
 #[must_use]

@@ -288,7 +288,7 @@ async fn resolve_call(
     let found = gateway.app.tools.named_tool(ctx, face.provider(), of, &name).await?;
     let seen = |it: &&Offered| match of {
         // Pages of apps call where these are.
-        CapabilityKind::Tool => face.provider().is_some() || !it.is_for_pages_alone(),
+        CapabilityKind::Tool => face.provider().is_some() || !it.tool.is_for_pages_alone(),
         CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
             gateway.app.tools.seen(ctx, &it.tool.id).is_ok()
         }
@@ -337,7 +337,7 @@ async fn find_id(
     name: String,
 ) -> Result<(String, Name), Outcome> {
     let found = gateway.app.tools.named_tool(ctx, None, CapabilityKind::Tool, &name).await?;
-    let found = found.as_ref().and_then(|it| it.get()).filter(|it| !it.is_for_pages_alone());
+    let found = found.as_ref().and_then(|it| it.get()).filter(|it| !it.tool.is_for_pages_alone());
     let id = found.map(|it| (it.tool.id.to_string(), Name::Id));
     Ok(id.unwrap_or_else(|| unlisted(gateway, ctx, face, CapabilityKind::Tool, name)))
 }

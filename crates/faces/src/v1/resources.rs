@@ -47,7 +47,11 @@ use crate::{
 pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResult {
     let list = Listing::read(&gateway, &ctx, "resources", &["provider", "q"], raw.as_deref())?;
     let wanted = list.usable(CapabilityKind::Resource)?;
-    let (resources, more) = gateway.app.tools.list(&ctx, &wanted)?;
+    let (tools, lists) = (Arc::clone(&gateway.app.tools), ctx.clone());
+    // Each may be judged by its URI.
+    let work = move || tools.list(&lists, &wanted);
+    let org = ctx.caller().org_id;
+    let (resources, more) = gateway.app.base.worked(org, usize::MAX, work).await??;
     let end = resources.last().filter(|_| more).map(|view| view.tool.id.as_str());
     Ok(list.answer(&Items { items: resources.iter().map(Resource::of).collect() }, end))
 }

@@ -170,17 +170,18 @@ impl Outgoing<'_> {
         let parts = [("arguments", self.arguments), ("inputResponses", responses)];
         let written = parts.map(|(name, part)| Some((name, part?.line())));
         let completed = self.completion.map(|(reference, asked)| completed(reference, asked));
-        let completed = completed.into_iter().flatten();
-        let completed = completed.map(|(name, part)| (name, Cow::Owned(part.to_string())));
-        let lines: Vec<_> = written.into_iter().flatten().chain(completed).collect();
-        let room = lines.iter().map(|(name, line)| name.len() + line.len()).sum::<usize>();
+        let [of, argument, context] = completed.unwrap_or_default();
+        let [arguments, responses] = written;
+        let lines = [arguments, responses, of, argument, context];
+        let room =
+            lines.iter().flatten().map(|(name, line)| name.len() + line.len()).sum::<usize>();
         let mut text = Vec::with_capacity(room + 1024);
         let method = self.method.as_str();
         text.extend_from_slice(
             format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":"#).as_bytes(),
         );
         serde_json::to_writer(&mut text, &params).map_err(|_| CallError::protocol(Executed::No))?;
-        for (name, line) in lines {
+        for (name, line) in lines.into_iter().flatten() {
             add_member(&mut text, name, &line);
         }
         text.push(b'}');
@@ -188,22 +189,22 @@ impl Outgoing<'_> {
     }
 }
 
+/// A member of a request as text.
+type Line = Option<(&'static str, Cow<'static, str>)>;
+
 /// The members of the request for a completion: what the argument is of, the argument as far as it is written, and the
 /// others.
-fn completed(
-    reference: Reference<'_>,
-    asked: Completion<'_>,
-) -> impl Iterator<Item = (&'static str, Value)> {
-    let Value::Object(mut values) = asked.values.to_value() else {
-        return Vec::new().into_iter();
-    };
+fn completed(reference: Reference<'_>, asked: Completion<'_>) -> [Line; 3] {
+    let Value::Object(mut values) = asked.values.to_value() else { return [None, None, None] };
+    let line = |name, value: Value| Some((name, Cow::Owned(value.to_string())));
     let value = values.remove(asked.argument).unwrap_or_default();
     let argument = json!({ "name": asked.argument, "value": value });
-    let mut members = vec![("ref", reference.to_value()), ("argument", argument)];
-    if !values.is_empty() {
-        members.push(("context", json!({ "arguments": values })));
-    }
-    members.into_iter()
+    let context = json!({ "arguments": values });
+    [
+        line("ref", reference.to_value()),
+        line("argument", argument),
+        line("context", context).filter(|_| !values.is_empty()),
+    ]
 }
 
 /// Adds a member to the object with which a text ends: the very bytes that were judged.

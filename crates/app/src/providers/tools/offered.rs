@@ -22,7 +22,7 @@ use moka::sync::Cache;
 use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind},
     mcp::{
-        apps::{self, AppRules},
+        apps::AppRules,
         listed::ListedTool,
         names,
         params::{self, ParamHeader},
@@ -46,14 +46,6 @@ pub struct Offered {
     pub listed: ListedTool,
     /// The arguments that clients mirror into headers.
     pub params: Vec<ParamHeader>,
-}
-
-impl Offered {
-    /// Returns true if it is there for pages of apps, and models are not shown it.
-    #[must_use]
-    pub fn is_for_pages_alone(&self) -> bool {
-        self.tool.listed_definition().ui().is_some_and(apps::is_for_pages_alone)
-    }
 }
 
 /// The tools of one list, by id.
@@ -221,22 +213,35 @@ impl Tools {
         let org = ctx.caller().org_id;
         let policies = self.policies.current_of(org);
         let usable = |it: &Offered| {
-            !self.pins.hold(org, &it.tool) && (hosts_apps || !it.is_for_pages_alone())
+            !self.pins.hold(org, &it.tool) && (hosts_apps || !it.tool.is_for_pages_alone())
         };
-        let mut views = Vec::with_capacity(offers.len());
-        for offer in offers {
-            let known = ctx.session.permitted.find(&offer, &policies);
-            let permitted = match known {
-                Some(known) => known,
-                // Rare, and not to take room in each stream that looks again.
-                None => Box::pin(self.judge(ctx, &offer, &policies)).await?,
-            };
-            views.push(View::new(offer, |place, it| permitted.holds(place) && usable(it)));
+        let mut judged = Vec::new();
+        if kind == CapabilityKind::Resource {
+            for offer in &offers {
+                judged.push(match ctx.session.permitted.find(offer, &policies) {
+                    Some(known) => known,
+                    // Rare, and not to take room in each stream that looks again.
+                    None => Box::pin(self.judge(ctx, offer, &policies)).await?,
+                });
+            }
         }
+        let accesses = policies.accesses(&ctx.session.principal);
+        let view = |(number, offer): (usize, Arc<Offer>)| {
+            let judged: Option<&Arc<Places>> = judged.get(number);
+            View::new(offer, |place, it| {
+                let is_permitted = match judged {
+                    Some(places) => places.holds(place),
+                    None => accesses.of(&it.tool) != Access::Deny,
+                };
+                is_permitted && usable(it)
+            })
+        };
+        let views = offers.into_iter().enumerate().map(view).collect();
         Ok(OfferedTools { views })
     }
 
-    /// Judges a list by the policies of the caller, and remembers for the session what they permit of it.
+    /// Judges a list of resources by the policies of the caller, each by its URI, and remembers for the session what they
+    /// permit of it.
     async fn judge(
         &self,
         ctx: &Ctx,
@@ -252,7 +257,6 @@ impl Tools {
             session.permitted.keep(&offer, &policies, &places);
             places
         };
-        // Of a thousand resources each may be judged by its URI.
         self.base.worked(ctx.caller().org_id, usize::MAX, judge).await
     }
 
@@ -280,7 +284,7 @@ impl Tools {
             offer.tools.get(*place).is_some_and(|it| {
                 accesses.of(&it.tool) != Access::Deny
                     && !self.pins.hold(org, &it.tool)
-                    && !it.is_for_pages_alone()
+                    && !it.tool.is_for_pages_alone()
             })
         });
         let named = |(distance, offer, place): (usize, &Arc<Offer>, usize)| {

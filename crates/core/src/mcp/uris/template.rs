@@ -145,14 +145,16 @@ impl Template {
         value: &str,
         open: bool,
     ) -> Option<String> {
-        let mut filled: BTreeMap<String, String> =
-            self.variables.iter().map(|name| (name.clone(), "x".to_owned())).collect();
-        filled.extend(values.iter().map(|(name, value)| (name.clone(), value.clone())));
-        filled.insert(variable.to_owned(), format!("{value}{}", if open { "x" } else { "" }));
-        let whole = ResourceUri::parse(&self.fill(&filled)?).ok()?;
-        if !whole.is_normal() || !whole.is_plain() {
-            return None;
-        }
+        // Of these one fits a name and a number each.
+        ["x", "1"].into_iter().find(|rest| {
+            let mut filled: BTreeMap<String, String> =
+                self.variables.iter().map(|name| (name.clone(), (*rest).to_owned())).collect();
+            filled.extend(values.iter().map(|(name, value)| (name.clone(), value.clone())));
+            let rest = if open { *rest } else { "" };
+            filled.insert(variable.to_owned(), format!("{value}{rest}"));
+            let whole = self.fill(&filled).and_then(|uri| ResourceUri::parse(&uri).ok());
+            whole.is_some_and(|uri| uri.is_normal() && uri.is_plain())
+        })?;
         let mut written = values.clone();
         written.insert(variable.to_owned(), value.to_owned());
         self.fill(&written)
@@ -577,6 +579,8 @@ x:a                           x:a                             .
             ("n://{host}/h/{p}", "host", "A", None),
             ("n://{host}/h/{p}", "host", "a\u{ad}", None),
             ("n://t{?q}", "q", "a", Some("n://t?q=a")),
+            ("n://h:{port}/a", "port", "80", Some("n://h:80/a")),
+            ("n://h:{port}/a", "port", "080", None),
         ] {
             let template = Template::parse(text).unwrap();
             let filled = template.begin(&BTreeMap::new(), variable, value, true);

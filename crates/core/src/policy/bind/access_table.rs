@@ -1,4 +1,5 @@
-//! Access to tools as the scopes of policies alone decide it, for every key of a principal.
+//! Access to tools as the scopes of policies alone decide it, for every key of a principal; to a resource also as
+//! conditions on it do.
 
 use std::collections::HashMap;
 
@@ -136,6 +137,7 @@ pub(in crate::policy) fn access(
     for candidate in &slot.candidates {
         let scope = &candidate.policy.rule.scope.principal;
         if scope.means(principal.party.uid(), &principal.entities)
+            && column(candidate, None).is_some()
             && let holds = insight.as_ref().and_then(|known| holds(&candidate.policy, known))
             && let Some(said) = column(candidate, holds).and_then(|column| said.get_mut(column))
         {

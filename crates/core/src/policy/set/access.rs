@@ -91,11 +91,14 @@ impl PolicySet {
     #[must_use]
     pub fn access_to(&self, principal: &Principal, tool: &Capability, uri: &str) -> Access {
         let slot = self.slot(tool);
-        let Some(wanted) = slot.stage(Phase::Request).active.reads.member("resource") else {
-            return access(&slot, principal, None);
-        };
+        let expected = access(&slot, principal, None);
+        if expected != Access::Conditional {
+            return expected;
+        }
         let mut reads = Paths::default();
-        reads.add("resource", wanted);
+        if let Some(wanted) = slot.stage(Phase::Request).active.reads.member("resource") {
+            reads.add("resource", wanted);
+        }
         let input = Document::of(&json!({ "uri": uri }));
         let none = DlpFacts { detectors: &[], count: 0, max_severity: 0, media: 0 };
         let question = Question {

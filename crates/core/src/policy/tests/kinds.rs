@@ -116,3 +116,56 @@ fn reads_of_resources_are_judged_by_their_uris() {
         assert_ne!(said(&ask(&set, &all[0], &input)), "allow p", "{input}");
     }
 }
+
+/// Conditions that look at nothing but the resource and the principal count as what they say of a URI; others may hold.
+#[test]
+fn access_to_a_resource_is_that_to_its_uri() {
+    use Access::{Allow, Conditional, Deny};
+    let all = resources();
+    let forbid =
+        |more: &str| format!("@id(\"a\") permit (principal, action, resource); @id(\"f\") {more}");
+    let here =
+        "forbid (principal, action in Mcp::Action::\"kind:resource\", resource is Mcp::Resource)";
+    let path = "context.resource.path like \"/a*\"";
+    for (policies, listed, made) in [
+        (forbid(&format!("{here} when {{ {path} }};")), Deny, Allow),
+        (forbid(&format!("{here} unless {{ {path} }};")), Allow, Deny),
+        (forbid(&format!("{here} when {{ !({path}) }};")), Allow, Deny),
+        (
+            forbid(&format!("{here} when {{ {path} || context.request.mfa }};")),
+            Conditional,
+            Conditional,
+        ),
+        (
+            forbid(&format!("@redact(\"output: email\") {here} when {{ {path} }};")),
+            Conditional,
+            Allow,
+        ),
+        (forbid(&format!("@mode(\"shadow\") {here} when {{ {path} }};")), Allow, Allow),
+        (forbid(&format!("@phase(\"response\") {here} when {{ {path} }};")), Allow, Allow),
+        (forbid(&format!("{here} when {{ principal.id == \"x\" }};")), Allow, Allow),
+        (
+            forbid(&format!(
+                "{here} when {{ context.resource has mime && context.resource.mime == \"text/html\" }};"
+            )),
+            Allow,
+            Allow,
+        ),
+        (
+            format!("@id(\"p\") permit (principal, action, resource) when {{ {path} }};"),
+            Allow,
+            Deny,
+        ),
+    ] {
+        let set = loaded(&policies, &all);
+        let member = caller(Role::Member);
+        let access = |tool: &Capability, uri: &str| set.access_to(&member, tool, uri);
+        assert_eq!(access(&all[0], "notes://team/a"), listed, "{policies}");
+        assert_eq!(access(&all[1], "notes://files/b"), made, "{policies}");
+        assert_eq!(set.access(&member, &all[0]), listed, "{policies}");
+        assert_eq!(set.accesses(&member).of(&all[0]), listed, "{policies}");
+        if listed == Deny || made == Deny {
+            assert_eq!(access(&all[1], "no uri"), Deny, "{policies}");
+        }
+    }
+}

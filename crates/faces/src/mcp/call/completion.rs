@@ -13,6 +13,9 @@ use serde_json::json;
 use super::{AskedUse, Name, WantedCall, inner_of};
 use crate::mcp::Face;
 
+/// As many as a prompt may have.
+const MOST_ARGUMENTS: usize = 100;
+
 /// Returns the kind of what has the argument that values are asked for.
 pub(in crate::mcp) fn completed(params: Node<'_>) -> Option<CapabilityKind> {
     match params.get("ref")?.get("type")?.text()? {
@@ -50,6 +53,10 @@ impl AskedUse {
             }
         }
         values.insert(argument.clone(), value);
+        if values.len() > MOST_ARGUMENTS {
+            let problem = format!("A completion has at most {MOST_ARGUMENTS} arguments.");
+            return Err(ProtocolError::bad_params(problem));
+        }
         let input = Document::of(&json!(values));
         Ok(Self { of, name, input, completion: Some((argument, values)) })
     }

@@ -4,7 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use moka::sync::Cache;
-use portcullis_core::{capability::CapabilityId, mcp::Era};
+use portcullis_core::{
+    capability::CapabilityId,
+    mcp::{Era, LEGACY},
+};
 
 use super::{OfferedTools, view::View};
 use crate::{
@@ -75,6 +78,9 @@ impl Tools {
     #[must_use]
     pub fn page(&self, offered: &OfferedTools, query: PageQuery) -> Arc<ListedPage> {
         let views = offered.views.clone().into_boxed_slice();
+        // All versions of the older era are told the same.
+        let era = if query.era == Era::Modern { Era::Modern } else { Era::Legacy(LEGACY[0]) };
+        let query = PageQuery { era, ..query };
         let key = PageKey { views, query };
         let Pages(pages) = &self.offers.pages;
         if let Some(page) = pages.get(&key) {

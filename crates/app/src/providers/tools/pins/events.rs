@@ -242,16 +242,25 @@ impl Tools {
         let own = shown
             .iter()
             .filter(|((slug, of), _)| of.is_none_or(|of| of == org) && self.reaches(ctx, slug));
-        let tools = own.flat_map(|((slug, _), tools)| {
-            let told = tools.iter().filter(|it| self.may_know_of(ctx, slug, it.kind));
-            told.map(|LeftOut { kind, name, why }| LeftOutTool {
-                kind: *kind,
+        let own: Vec<(String, Vec<LeftOut>)> =
+            own.map(|((slug, _), tools)| (slug.clone(), tools.clone())).collect();
+        drop(shown);
+        let mut all = Vec::new();
+        for (slug, tools) in own {
+            let hidden: Vec<CapabilityKind> = CapabilityKind::GOVERNED
+                .into_iter()
+                .filter(|kind| tools.iter().any(|it| it.kind.governed() == *kind))
+                .filter(|kind| !self.may_know_of(ctx, &slug, *kind))
+                .collect();
+            let told = tools.into_iter().filter(|it| !hidden.contains(&it.kind.governed()));
+            all.extend(told.map(|LeftOut { kind, name, why }| LeftOutTool {
+                kind,
                 provider: slug.clone(),
-                name: name.clone(),
-                reason: why.clone(),
-            })
-        });
-        tools.collect()
+                name,
+                reason: why,
+            }));
+        }
+        all
     }
 
     /// True for tools, and for kinds of which the caller sees some at this provider or whose settings it reads.
@@ -264,8 +273,8 @@ impl Tools {
         let mut alike =
             CapabilityKind::ALL.into_iter().filter(|it| it.governed() == kind.governed());
         kind == CapabilityKind::Tool
-            || alike.any(|of| listed(&of))
             || ctx.require(Scope::Admin).is_ok()
+            || alike.any(|of| listed(&of))
     }
 
     /// Notes the number of tools above the limit, and tells of it once as long as it holds.
