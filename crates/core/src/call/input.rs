@@ -75,11 +75,7 @@ impl Use {
         input: Document,
         bytes: u64,
     ) -> Result<Self, Denial> {
-        if pin == PinState::Quarantined {
-            return Err(Denial::quarantined());
-        }
-        let violations = tool.violations(input.root());
-        Self::fit(engine, tool, violations, input, None, bytes)
+        Self::of(engine, tool, pin, input, None, bytes)
     }
 
     /// The same where values are suggested for an argument: others may be missing. The input of a prompt is its
@@ -92,15 +88,7 @@ impl Use {
         argument: String,
         bytes: u64,
     ) -> Result<Self, Denial> {
-        if pin == PinState::Quarantined {
-            return Err(Denial::quarantined());
-        }
-        let mut violations = match tool.id.kind() {
-            CapabilityKind::Tool | CapabilityKind::Prompt => tool.violations(input.root()),
-            CapabilityKind::Resource | CapabilityKind::Template => Vec::new(),
-        };
-        violations.retain(|it| it.keyword.as_deref() != Some("required"));
-        Self::fit(engine, tool, violations, input, Some(argument), bytes)
+        Self::of(engine, tool, pin, input, Some(argument), bytes)
     }
 
     /// The input of the completion of a template: the values as far as they are written, and the URI that they give. `None`
@@ -116,14 +104,25 @@ impl Use {
         Some(Document::of(&json!({ "uri": uri, (VALUES): values })))
     }
 
-    fn fit(
+    fn of(
         engine: &Engine,
         tool: Arc<Capability>,
-        mut violations: Vec<Violation>,
+        pin: PinState,
         payload: Document,
         completes: Option<String>,
         bytes: u64,
     ) -> Result<Self, Denial> {
+        if pin == PinState::Quarantined {
+            return Err(Denial::quarantined());
+        }
+        let mut violations = match (&completes, tool.id.kind().governed()) {
+            (Some(_), CapabilityKind::Resource) => Vec::new(),
+            (_, CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template)
+            | (None, CapabilityKind::Resource) => tool.violations(payload.root()),
+        };
+        if completes.is_some() {
+            violations.retain(|it| it.keyword.as_deref() != Some("required"));
+        }
         if violations.is_empty() {
             let round = Round::default();
             return Ok(Self { tool, payload, answers: false, round, completes, bytes });
