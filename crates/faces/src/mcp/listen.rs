@@ -131,7 +131,7 @@ impl Listener {
     /// The next event, or a comment. Fails with the answer to the request, which is the last event.
     async fn news(&mut self) -> Result<Bytes, Outcome> {
         let Some(seen) = self.seen.clone() else {
-            self.seen = Some(self.look().await?);
+            self.seen = Some(Box::pin(self.look()).await?);
             let honoured =
                 self.wanted.iter().map(|kind| (member_of(*kind).to_owned(), json!(true)));
             let honoured = Value::Object(honoured.collect());
@@ -143,7 +143,7 @@ impl Listener {
             if self.open.gateway.draining.load(Ordering::Acquire) {
                 return Err(self.farewell());
             }
-            let now = self.look().await?;
+            let now = Box::pin(self.look()).await?;
             let mut pairs = self.wanted.iter().zip(now.iter().zip(&seen));
             if let Some((kind, (print, _))) = pairs.find(|(_, (now, seen))| now != seen) {
                 // What else changed is told with the next look.
@@ -163,7 +163,8 @@ impl Listener {
         Ok(sse::COMMENT)
     }
 
-    /// Fingerprints of what the caller may use of each kind. Fails when its token has ended.
+    /// Fingerprints of what the caller may use of each kind. Fails when its token has ended. Callers box it: a stream
+    /// waits much longer than it looks.
     async fn look(&mut self) -> Result<Vec<u64>, Refusal> {
         let app = &self.open.gateway.app;
         let token = self.ctx.session.presented_again(Some(self.bearer.expose()));
