@@ -284,8 +284,9 @@ impl Tools {
     ) -> bool {
         let Some(template) = of.tool.template() else { return false };
         let Some(uri) = template.begin(values, variable, value, false) else { return false };
-        let is_whole = ResourceUri::parse(&uri).is_ok_and(|uri| template.values(&uri).is_some());
-        if !is_whole {
+        let has_all = template.variables().all(|it| it == variable || values.contains_key(it));
+        let is_read = || ResourceUri::parse(&uri).is_ok_and(|uri| template.values(&uri).is_some());
+        if !has_all && !is_read() {
             return self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
         }
         let asked = parse_id(CapabilityKind::Resource, &format!("{}:{uri}", of.connection.slug()));

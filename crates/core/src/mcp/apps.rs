@@ -105,7 +105,7 @@ pub fn remove_rights(part: &mut Value) -> bool {
         Value::Array(parts) => parts.iter_mut().fold(false, |taken, it| remove_rights(it) | taken),
         Value::Object(members) => {
             let before = members.len();
-            if members.get("uri").and_then(Value::as_str).is_some_and(|it| it.starts_with(SCHEME)) {
+            if members.get("uri").and_then(Value::as_str).is_some_and(is_like_a_page) {
                 members.retain(|name, _| OF_PAGES.contains(&name.as_str()));
             }
             let mut taken = members.len() < before;
@@ -126,7 +126,7 @@ pub fn has_rights(part: Node<'_>) -> bool {
     if let Some(mut parts) = part.items() {
         return parts.any(has_rights);
     }
-    let is_of_page = part.get("uri").and_then(Node::text).is_some_and(|it| it.starts_with(SCHEME));
+    let is_of_page = part.get("uri").and_then(Node::text).is_some_and(is_like_a_page);
     let members = part.members().into_iter().flatten();
     members.into_iter().any(|(name, value)| {
         let rights = || value.members().is_some_and(|mut all| all.any(|(name, _)| is_right(name)));
@@ -143,8 +143,15 @@ const OF_PAGES: [&str; 10] = [
 /// Returns true for a member of `_meta` in which hosts look for what a page may do.
 #[must_use]
 pub fn is_right(name: &str) -> bool {
-    name.eq_ignore_ascii_case(UI)
-        || ["ui/", "ui.", "openai/widget"].iter().any(|begin| name.starts_with(begin))
+    let name = name.trim().to_ascii_lowercase();
+    let begins = ["ui/", "ui.", "openai/widget", "openai.widget"];
+    name == UI || begins.iter().any(|begin| name.starts_with(begin))
+}
+
+/// Returns true for what readers may take for the URI of a page.
+fn is_like_a_page(uri: &str) -> bool {
+    let begin = uri.trim_start().get(..SCHEME.len());
+    begin.is_some_and(|begin| begin.eq_ignore_ascii_case(SCHEME))
 }
 
 /// Returns true if an entry of the rules holds an address that a page names.
@@ -274,7 +281,7 @@ mod tests {
 
     #[test]
     fn content_says_nothing_of_the_rights_of_pages() {
-        let meta = json!({"ui": {}, "UI": {}, "ui/csp": 1, "openai/widgetCSP": {}, "a": 1});
+        let meta = json!({"ui": {}, "UI": {}, "Ui/csp": 1, "OpenAI/widgetCSP": {}, "a": 1});
         let page = json!({"uri": "ui://a", "text": "<p>", "csp": {}, "_meta": meta});
         let mut told = json!([
             {"type": "resource", "resource": page, "_meta": meta},

@@ -147,8 +147,14 @@ const LISTS: [&[&str]; 4] = [
     &["result", "resourceTemplates"],
 ];
 
-fn names_in(definitions: &[&[u8]]) -> Vec<String> {
-    let name = |definition: &&[u8]| json::text_member(definition, "name").unwrap_or_default();
+/// The names of definitions that stand beside this result, by the member that names them in its list.
+fn names_in(definitions: &[&[u8]], result: Node<'_>) -> Vec<String> {
+    let member = match (result.get("resources"), result.get("resourceTemplates")) {
+        (Some(_), _) => "uri",
+        (None, Some(_)) => "uriTemplate",
+        (None, None) => "name",
+    };
+    let name = |definition: &&[u8]| json::text_member(definition, member).unwrap_or_default();
     definitions.iter().map(name).collect()
 }
 
@@ -211,7 +217,8 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
     let result = given("result").map(|result| (result.is_object(), message.part(result)));
     let outcome = match (result, given("error")) {
         (Some((true, result)), None) => {
-            Ok(Reply { result, unreadable: names_in(&unreadable), is_mended: false, peer: 0 })
+            let unreadable = names_in(&unreadable, result.root());
+            Ok(Reply { result, unreadable, is_mended: false, peer: 0 })
         }
         (None, Some(error)) => Err(rpc_error(&error.to_value())?),
         (Some(_) | None, _) => return Err(Malformed),

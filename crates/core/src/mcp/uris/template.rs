@@ -145,6 +145,11 @@ impl Template {
         value: &str,
         open: bool,
     ) -> Option<String> {
+        let steps = self.steps.iter().filter_map(|step| step.variable.as_ref());
+        let known = steps.chain(&self.form).find(|it| it.name == variable)?;
+        if value.chars().count() > known.most {
+            return None;
+        }
         // Of these one fits a name and a number each.
         ["x", "1"].into_iter().find(|rest| {
             let mut filled: BTreeMap<String, String> =
@@ -153,7 +158,9 @@ impl Template {
             let rest = if open { *rest } else { "" };
             filled.insert(variable.to_owned(), format!("{value}{rest}"));
             let whole = self.fill(&filled).and_then(|uri| ResourceUri::parse(&uri).ok());
-            whole.is_some_and(|uri| uri.is_normal() && uri.is_plain())
+            whole.is_some_and(|uri| {
+                uri.is_normal() && uri.is_plain() && (!open || self.values(&uri).is_some())
+            })
         })?;
         let mut written = values.clone();
         written.insert(variable.to_owned(), value.to_owned());
@@ -581,6 +588,9 @@ x:a                           x:a                             .
             ("n://t{?q}", "q", "a", Some("n://t?q=a")),
             ("n://h:{port}/a", "port", "80", Some("n://h:80/a")),
             ("n://h:{port}/a", "port", "080", None),
+            ("n://p/{x:3}/{y}", "x", "se", Some("n://p/se/")),
+            ("n://p/{x:3}/{y}", "x", "secret", None),
+            ("n://a/{p}-{q}", "p", "x-y", None),
         ] {
             let template = Template::parse(text).unwrap();
             let filled = template.begin(&BTreeMap::new(), variable, value, true);

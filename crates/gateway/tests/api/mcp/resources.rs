@@ -88,7 +88,7 @@ pub(super) async fn exposed() -> Scene {
 }
 
 fn admin(scene: &Scene) -> Principal {
-    let scopes = "admin audit:read policies:read providers:read providers:write";
+    let scopes = "admin audit:read mcps:read policies:read providers:read providers:write";
     scene.gateway.user(&scene.who.org, "admin", scopes)
 }
 
@@ -141,7 +141,9 @@ async fn resources_are_listed_where_they_are_exposed_and_carry_their_provider_wh
         }
     }
     assert!(hidden.upstream.calls().is_empty());
-    let names = scene.gateway.get(&scene.who, "/v1/tools/left-out").await.text;
+    let hidden = scene.gateway.get(&scene.who, "/v1/tools/left-out").await.text;
+    assert!(!hidden.contains("notes://up"), "{hidden}");
+    let names = scene.gateway.get(&admin(&scene), "/v1/tools/left-out").await.text;
     assert!(names.contains("notes://up/../a") && names.contains("{y}{z}"), "{names}");
 }
 

@@ -245,36 +245,18 @@ impl Tools {
         let own: Vec<(String, Vec<LeftOut>)> =
             own.map(|((slug, _), tools)| (slug.clone(), tools.clone())).collect();
         drop(shown);
-        let mut all = Vec::new();
-        for (slug, tools) in own {
-            let hidden: Vec<CapabilityKind> = CapabilityKind::GOVERNED
-                .into_iter()
-                .filter(|kind| tools.iter().any(|it| it.kind.governed() == *kind))
-                .filter(|kind| !self.may_know_of(ctx, &slug, *kind))
-                .collect();
-            let told = tools.into_iter().filter(|it| !hidden.contains(&it.kind.governed()));
-            all.extend(told.map(|LeftOut { kind, name, why }| LeftOutTool {
+        // Names of prompts and URIs tell of what policies may hide; who reads the settings knows them.
+        let knows_all = ctx.require(Scope::Admin).is_ok();
+        let told = |it: &LeftOut| knows_all || it.kind == CapabilityKind::Tool;
+        let tools = own.into_iter().flat_map(|(slug, tools)| {
+            tools.into_iter().filter(told).map(move |LeftOut { kind, name, why }| LeftOutTool {
                 kind,
                 provider: slug.clone(),
                 name,
                 reason: why,
-            }));
-        }
-        all
-    }
-
-    /// True for tools, and for kinds of which the caller sees some at this provider or whose settings it reads.
-    fn may_know_of(&self, ctx: &Ctx, slug: &str, kind: CapabilityKind) -> bool {
-        let listed = |of: &CapabilityKind| {
-            let connection = ctx.session.connections.get(slug);
-            connection
-                .is_some_and(|it| it.listed(*of).iter().any(|it| !self.is_hidden(ctx, it, None)))
-        };
-        let mut alike =
-            CapabilityKind::ALL.into_iter().filter(|it| it.governed() == kind.governed());
-        kind == CapabilityKind::Tool
-            || ctx.require(Scope::Admin).is_ok()
-            || alike.any(|of| listed(&of))
+            })
+        });
+        tools.collect()
     }
 
     /// Notes the number of tools above the limit, and tells of it once as long as it holds.
