@@ -163,7 +163,7 @@ impl Server {
         &self.0.kinds
     }
 
-    /// What its apps may do, if they pass.
+    /// Rights of its apps, if they pass.
     #[must_use]
     pub fn apps(&self) -> Option<&AppRules> {
         self.0.apps.as_deref()

@@ -36,7 +36,7 @@ pub struct ServerSettings {
     pub max_in_flight: usize,
     /// Kinds of what it offers that are read and used.
     pub kinds: Vec<CapabilityKind>,
-    /// What its apps may do, if they pass. Without [`CapabilityKind::Template`] their pages are all that passes of its
+    /// Rights of its apps, if they pass. Without [`CapabilityKind::Template`] their pages are all that passes of its
     /// resources.
     pub apps: Option<AppRules>,
 }

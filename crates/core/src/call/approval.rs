@@ -41,10 +41,10 @@ impl RequiredApproval<'_> {
         self.denial(Grounds::Limit(Map::new()), ruling, reason.to_owned())
     }
 
-    /// The denial of a completion, for which nobody is asked.
+    /// The denial of a completion: people approve uses alone.
     #[must_use]
     pub fn unasked(&self, ruling: &Ruling) -> Denial {
-        let reason = "a use needs an approval, and nobody is asked for one to suggest values";
+        let reason = "a use needs an approval, and people approve uses alone, not suggestions";
         self.denial(Grounds::Limit(Map::new()), ruling, reason.to_owned())
     }
 

@@ -20,7 +20,7 @@ const FLAT: &str = "ui/resourceUri";
 const MOST_ADDRESSES: usize = 64;
 const LONGEST_ADDRESS: usize = 256;
 
-/// What pages of a provider may do beyond showing their own HTML: nothing, unless it is said.
+/// Rights of the pages of a provider beyond showing their own HTML: none, unless they are named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AppRules {
     /// Addresses for `connectDomains`: origins, `https://*.example.com`, or `*` for all.

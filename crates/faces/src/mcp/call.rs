@@ -140,8 +140,8 @@ pub(super) async fn call(
 ) -> Result<Response, Outcome> {
     let Asking { params, arguments, meta, era, method, .. } = asking;
     let shown = AddressReply::of(params.root());
-    let asked = (&params, &meta, era);
-    let conversation = match conversation(gateway, &ctx, face, asked, &arrived).await {
+    let read = conversation(gateway, &ctx, face, &params, &meta, era, &arrived).await;
+    let conversation = match read {
         Ok(conversation) => conversation,
         Err(answer) => return Err(super::refused(gateway, &ctx, answer).await),
     };
@@ -226,7 +226,9 @@ async fn conversation(
     gateway: &Gateway,
     ctx: &Ctx,
     face: &Face,
-    (params, meta, era): (&Document, &Document, Era),
+    params: &Document,
+    meta: &Document,
+    era: Era,
     arrived: &MessageRequest,
 ) -> Result<Conversation, Outcome> {
     let params = params.clone();

@@ -248,7 +248,7 @@ async fn a_fastmcp_server_over_streamable_http() {
     assert_ne!(wrong.at("/error/details/violations"), &Value::Null);
 }
 
-/// What a server offers beside tools and how it answers, as the official client is told.
+/// The offer of a server beside tools with its answers, as the official client is told.
 fn offer(era: &str, wanted: &Value, server: &[&str], token: &str) -> Value {
     let told = Command::new(node())
         .args([&script("offer.mjs"), era, &wanted.to_string()])

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::message::RpcError;
 use crate::{error::CallError, forms::FormTally, live::Live, server_message::ServerWords};
 
-/// What has the argument of a completion.
+/// The prompt or template of an argument that values are suggested for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Reference<'a> {
     Prompt(&'a str),

@@ -226,17 +226,18 @@ impl Tools {
             }
         }
         let accesses = policies.accesses(&ctx.session.principal);
-        let view = |(number, offer): (usize, Arc<Offer>)| {
-            let judged: Option<&Arc<Places>> = judged.get(number);
+        let mut judged = judged.into_iter();
+        let view = |offer: Arc<Offer>| {
+            let judged: Option<Arc<Places>> = judged.next();
             View::new(offer, |place, it| {
-                let is_permitted = match judged {
+                let is_permitted = match &judged {
                     Some(places) => places.holds(place),
                     None => accesses.of(&it.tool) != Access::Deny,
                 };
                 is_permitted && usable(it)
             })
         };
-        let views = offers.into_iter().enumerate().map(view).collect();
+        let views = offers.into_iter().map(view).collect();
         Ok(OfferedTools { views })
     }
 
