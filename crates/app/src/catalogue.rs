@@ -61,6 +61,7 @@ pub fn not_found(kind: CapabilityKind, id: &str) -> Refusal {
         CapabilityKind::Tool => "mcp",
         CapabilityKind::Prompt => "prompt",
         CapabilityKind::Resource | CapabilityKind::Template => "resource",
+        CapabilityKind::Skill => "skill",
     };
     Refusal::not_found(resource, id)
 }
@@ -118,9 +119,25 @@ impl Capabilities {
     ) -> Result<Visible, Refusal> {
         let unknown = || unknown(id);
         let connection = connections.get(id.provider()).ok_or_else(unknown)?;
+        if let Some(tool) = self.skill_of(connection, id) {
+            let connection = Arc::clone(connection);
+            return match tool.file(id.name()) {
+                Some(_) => Ok(Visible { tool, connection }),
+                None => Err(unknown()),
+            };
+        }
         let listed = self.tool_through(connection, id.as_str());
         let tool = listed.or_else(|| self.unlisted(connection, id)).ok_or_else(unknown)?;
         Ok(Visible { tool, connection: Arc::clone(connection) })
+    }
+
+    /// Finds the skill in whose folder a resource lies.
+    fn skill_of(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
+        let has_skills = connection.server().kinds().contains(&CapabilityKind::Skill);
+        if id.kind() != CapabilityKind::Resource || !has_skills {
+            return None;
+        }
+        capability::holding(id, |skill| self.tool_through(connection, skill.as_str()))
     }
 
     /// Finds the capability by which a resource is read that is not in the list.

@@ -338,7 +338,7 @@ fn mcp_list(bench: &Bench) {
     // Room for all: whether a text can grow where it lies differs from machine to machine.
     let mut text = String::with_capacity(1 << 20);
     for (name, tool) in &bench.listed {
-        tool.write(name, Era::Modern, false, &mut text);
+        tool.write(name, true, Era::Modern, false, &mut text);
     }
     black_box(text.len());
 }

@@ -48,7 +48,7 @@ pub use self::{
     approval::RequiredApproval,
     decision_inputs::DecisionInputs,
     denial::{Denial, Grounds},
-    input::{Completion, PinState, Round, Use},
+    input::{Aim, Completion, PinState, Round, Use},
     limits::Limiter,
     ruling::{Asker, Ruling},
     specimen::Specimen,

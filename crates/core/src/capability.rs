@@ -1,4 +1,4 @@
-//! Tools, prompts and resources, which callers use: names, definitions as upstream servers give them, and their
+//! Tools, prompts, resources and skills, which callers use: names, definitions as upstream servers give them, and their
 //! schemas.
 
 mod definition;
@@ -10,7 +10,7 @@ mod schema;
 pub use self::{
     definition::Difference,
     id::{CapabilityId, CapabilityKind, CapabilityName, NameError, ProviderSlug, RESERVED_SLUGS},
-    reading::{is_among, unlisted},
+    reading::{holding, is_among, unlisted},
     schema::{
         FLAT_STEPS, MAX_LIST_PATTERN_BYTES, MAX_SCHEMA_NODES, STEPS_PER_BYTE, SchemaError,
         Violation,
@@ -26,7 +26,10 @@ use crate::{
     clock::Timestamp,
     did_you_mean,
     json::{self, JsonValue as _, Node},
-    mcp::uris::Template,
+    mcp::{
+        skills::{self, ManifestEntry},
+        uris::Template,
+    },
 };
 
 /// Members of an input that are looked at for misspelt names.
@@ -51,8 +54,8 @@ pub struct Definition {
     pub output_schema: Option<Value>,
     /// Untrusted hints such as `readOnlyHint`; `null` or an object.
     pub annotations: Value,
-    /// Members that its kind adds: the arguments of a prompt, of which its input schema is made, and of a resource an object of
-    /// its `name`, `mimeType` and `size`; `null` for a tool.
+    /// Members that its kind adds: the arguments of a prompt, of which its input schema is made, of a resource an object of
+    /// its `name`, `mimeType` and `size`, and of a skill its frontmatter and manifest ([`skills`]); `null` for a tool.
     pub more: Value,
 }
 
@@ -103,6 +106,13 @@ impl Definition {
             "additionalProperties": false,
         });
         Self { kind, more, ..Self::new(name, input_schema) }
+    }
+
+    /// A definition of a skill with the members that [`skills::of_entry`] gives. Its files are read by their URIs.
+    #[must_use]
+    pub fn skill(name: CapabilityName, more: Value) -> Self {
+        let description = skills::description(&more).map(str::to_owned);
+        Self { description, ..Self::resource(CapabilityKind::Skill, name, more) }
     }
 
     /// The definition of all resources that a provider does not list.
@@ -192,7 +202,8 @@ impl Capability {
         updated_at: Timestamp,
     ) -> Result<Self, SchemaError> {
         let mut shown = definition.plain();
-        let of_resource = definition.kind.governed() == CapabilityKind::Resource;
+        let of_resource =
+            matches!(definition.kind.governed(), CapabilityKind::Resource | CapabilityKind::Skill);
         let input = match READ.as_ref().filter(|_| of_resource) {
             Some(read) => Arc::clone(read),
             None => Arc::new(Schema::compile(&shown.input_schema)?),
@@ -234,10 +245,22 @@ impl Capability {
         is_listed.then(|| self.id.name())
     }
 
-    /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs.
+    /// The entry of a file in the manifest of a skill: `None` if this is no skill with such a file, and no entry if its
+    /// files are dynamic.
+    #[must_use]
+    pub fn file(&self, uri: &str) -> Option<Option<ManifestEntry<'_>>> {
+        let is_skill = self.id.kind() == CapabilityKind::Skill;
+        is_skill.then(|| skills::file(&self.definition.more, uri)).flatten()
+    }
+
+    /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs, and of
+    /// a skill they are told the file.
     #[must_use]
     pub fn slot_version(&self) -> &str {
-        if self.id.kind().governed() == CapabilityKind::Resource { "" } else { &self.version }
+        match self.id.kind() {
+            CapabilityKind::Tool | CapabilityKind::Prompt => &self.version,
+            CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => "",
+        }
     }
 
     /// The definition as clients and validators read it: with schemas in plain words, without an output

@@ -17,6 +17,7 @@ pub mod params;
 pub mod refused;
 mod request;
 pub mod search;
+pub mod skills;
 pub mod tasks;
 pub mod uris;
 mod version;

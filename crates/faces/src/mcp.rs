@@ -30,7 +30,7 @@ use portcullis_core::{
     json::{Bounds, Document, JsonValue as _, Node},
     mcp::{
         Era, Message, Method, Mirror, MirroredHeaders, OFFERED, ProtocolError, Request as Asking,
-        apps, code, header, meta, tasks,
+        apps, code, header, meta, skills, tasks,
     },
     principal::Scope,
     refusal::Refusal,
@@ -195,7 +195,7 @@ async fn message_answered(
         Some(Method::Complete) => call::completed(asking.params.root()),
         method => method.and_then(Method::used),
     };
-    if let Some(kind) = used.filter(|kind| offers(gateway, &ctx, &face, *kind)) {
+    if let Some(kind) = used.filter(|kind| answers(gateway, &ctx, &face, asking.era, *kind)) {
         let arrived = call::MessageRequest { headers, bytes };
         return call::call(gateway, ctx, &face, kind, asking, exchange, arrived).await;
     }
@@ -255,7 +255,7 @@ async fn answer_method(
 ) -> Result<Outcome, Outcome> {
     let modern = asking.era == Era::Modern;
     let listed = asking.method.and_then(Method::listed);
-    if let Some(kind) = listed.filter(|kind| offers(gateway, ctx, face, *kind)) {
+    if let Some(kind) = listed.filter(|kind| answers(gateway, ctx, face, asking.era, *kind)) {
         let listing = Listing { gateway, ctx, face, asking, kind };
         return Ok(Outcome::message(Reply::List(listing.page().await?)));
     }
@@ -282,6 +282,8 @@ async fn answer_method(
             | Method::ReadResource
             | Method::ListPrompts
             | Method::GetPrompt
+            | Method::ListSkills
+            | Method::GetSkill
             | Method::Complete
             | Method::Listen
             | Method::GetTask
@@ -309,13 +311,17 @@ fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
         extensions.insert(tasks::EXTENSION.to_owned(), json!({}));
         extensions.insert(tasks::APPROVAL_EXTENSION.to_owned(), json!({}));
     }
+    if answers(gateway, ctx, face, era, CapabilityKind::Skill) {
+        extensions.insert(skills::EXTENSION.to_owned(), json!({}));
+    }
     if face.provider().is_some_and(|slug| gateway.app.tools.exposes_apps(ctx, slug)) {
         extensions.insert(apps::EXTENSION.to_owned(), apps::declaration());
     }
     let all = [
         Some(("tools", announced.clone())),
         offers(gateway, ctx, face, CapabilityKind::Prompt).then(|| ("prompts", announced.clone())),
-        offers(gateway, ctx, face, CapabilityKind::Resource).then_some(("resources", announced)),
+        answers(gateway, ctx, face, era, CapabilityKind::Resource)
+            .then_some(("resources", announced)),
         completes(gateway, ctx, face).then(|| ("completions", json!({}))),
         (!extensions.is_empty()).then(|| ("extensions", Value::Object(extensions))),
     ];
@@ -326,6 +332,18 @@ fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
 fn completes(gateway: &Gateway, ctx: &Ctx, face: &Face) -> bool {
     let kinds = [CapabilityKind::Prompt, CapabilityKind::Template];
     kinds.into_iter().any(|kind| offers(gateway, ctx, face, kind))
+}
+
+/// Returns true for what can be listed and used here in this era. The files of skills are resources.
+fn answers(gateway: &Gateway, ctx: &Ctx, face: &Face, era: Era, kind: CapabilityKind) -> bool {
+    let skills = || era == Era::Modern && offers(gateway, ctx, face, CapabilityKind::Skill);
+    match kind {
+        CapabilityKind::Tool | CapabilityKind::Prompt => offers(gateway, ctx, face, kind),
+        CapabilityKind::Resource | CapabilityKind::Template => {
+            offers(gateway, ctx, face, kind) || skills()
+        }
+        CapabilityKind::Skill => skills(),
+    }
 }
 
 /// Returns true for tools, and for what a provider that the caller reaches here exposes beside them.

@@ -90,6 +90,8 @@ fn api() -> Vec<Row> {
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::prompts::list)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::prompts::get)),
         Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::prompts::get_messages) },
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::skills::list)),
+        row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::skills::get)),
         row(Scoped(Scope::McpsRead),        Requests,    Shared,     NONE,  || routes!(v1::resources::list)),
         Row { spec: RouteSpec::INVOKE, routes: || routes!(v1::resources::read) },
         row(Scoped(Scope::ProvidersRead),   Requests,    Shared,     NONE,  || routes!(v1::providers::list)),

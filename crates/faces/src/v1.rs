@@ -23,6 +23,7 @@ pub(super) mod providers;
 pub(super) mod resources;
 pub(super) mod sessions;
 pub(super) mod simulate;
+pub(super) mod skills;
 pub(super) mod tokens;
 pub(super) mod tools;
 
@@ -53,21 +54,32 @@ impl ToolPath {
     }
 }
 
-/// The prompt that the path names, in the same way.
-pub(super) struct PromptPath(Result<CapabilityId, Refusal>);
+macro_rules! path_of_kind {
+    ($(#[$doc:meta])* $name:ident, $kind:ident) => {
+        $(#[$doc])*
+        pub(super) struct $name(Result<CapabilityId, Refusal>);
 
-impl FromRequestParts<Arc<Gateway>> for PromptPath {
-    type Rejection = Outcome;
+        impl FromRequestParts<Arc<Gateway>> for $name {
+            type Rejection = Outcome;
 
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Outcome> {
-        Ok(Self(parse_id(
-            CapabilityKind::Prompt,
-            &segment(Path::from_request_parts(parts, gateway).await),
-        )))
-    }
+            async fn from_request_parts(
+                parts: &mut Parts,
+                gateway: &Arc<Gateway>,
+            ) -> Result<Self, Outcome> {
+                let id = segment(Path::from_request_parts(parts, gateway).await);
+                Ok(Self(parse_id(CapabilityKind::$kind, &id)))
+            }
+        }
+    };
+}
+
+path_of_kind! {
+    /// The prompt that the path names, in the same way.
+    PromptPath, Prompt
+}
+path_of_kind! {
+    /// The skill that the path names.
+    SkillPath, Skill
 }
 
 impl FromRequestParts<Arc<Gateway>> for ToolPath {

@@ -155,13 +155,15 @@ fn select(which: &str) -> String {
 fn of_kinds(kinds: &[CapabilityKind]) -> String {
     let condition = |kind: &CapabilityKind| match kind {
         CapabilityKind::Tool => {
-            "capability_id NOT LIKE 'prompt:%' AND capability_id NOT LIKE 'resource:%'"
+            "capability_id NOT LIKE 'prompt:%' AND capability_id NOT LIKE 'resource:%' \
+             AND capability_id NOT LIKE 'skill:%'"
         }
         CapabilityKind::Prompt => "capability_id LIKE 'prompt:%'",
         CapabilityKind::Resource => {
             "capability_id LIKE 'resource:%' AND capability_id NOT LIKE '%{%'"
         }
         CapabilityKind::Template => "capability_id LIKE 'resource:%{%'",
+        CapabilityKind::Skill => "capability_id LIKE 'skill:%'",
     };
     let any: Vec<&str> = kinds.iter().map(condition).collect();
     if any.is_empty() { String::new() } else { format!("AND ({})", any.join(" OR ")) }

@@ -84,6 +84,8 @@ pub struct HostileTool {
     prompt: Option<Value>,
     /// More members of what is a resource, or a template of resources.
     resource: Option<Value>,
+    /// More members of the entry of what is a skill.
+    skill: Option<Value>,
     /// `_meta` of a tool.
     meta: Option<Value>,
 }
@@ -226,27 +228,35 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
-        "tools/list" | "prompts/list" | "resources/list" | "resources/templates/list" => {
+        "tools/list"
+        | "prompts/list"
+        | "resources/list"
+        | "resources/templates/list"
+        | "skills/list" => {
             let (member, listed) = listed(&shared.tools, method);
-            let result = json!({"resultType": "complete", (member): listed});
-            send(&mut stream, 200, &success(&id, &result.to_string())).await
+            let result = json!({"resultType": "complete", (member): listed}).to_string();
+            send(&mut stream, 200, &success(&id, &result)).await
         }
         "resources/read" => {
-            let tool = at(&message, "/params/uri").as_str().unwrap_or_default().to_owned();
+            let tool = param(&message, "uri");
             let exact = shared.tools.iter().find(|it| it.name == tool && it.reads(&tool));
             let script = exact.map(|known| known.script.clone());
             let script = script.unwrap_or_else(|| shared.scripted(-32602, |it| it.reads(&tool)));
             meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
+        "skills/get" => {
+            let tool = param(&message, "uri");
+            let script = shared.entry_script(&tool);
+            meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
+        }
         "completion/complete" => {
-            let argument = at(&message, "/params/argument/name").as_str().unwrap_or_default();
-            let tool = format!("?{argument}");
+            let tool = format!("?{}", param(&message, "argument/name"));
             let script = shared.scripted(-32601, |it| it.name == tool);
             meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
         "tools/call" | "prompts/get" => {
             let is_prompt = method == "prompts/get";
-            let tool = at(&message, "/params/name").as_str().unwrap_or_default().to_owned();
+            let tool = param(&message, "name");
             let script = shared.scripted(-32602, |known| {
                 known.name == tool
                     && known.prompt.is_some() == is_prompt
@@ -260,6 +270,11 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 
 fn at<'a>(message: &'a Value, pointer: &str) -> &'a Value {
     message.pointer(pointer).unwrap_or(&Value::Null)
+}
+
+/// A parameter of a request that is a text.
+fn param(message: &Value, name: &str) -> String {
+    at(message, &format!("/params/{name}")).as_str().unwrap_or_default().to_owned()
 }
 
 /// Notes a call and plays its script.
@@ -278,6 +293,12 @@ impl Shared {
     fn scripted(&self, code: i64, is_meant: impl Fn(&HostileTool) -> bool) -> Script {
         let known = self.tools.iter().find(|it| is_meant(it));
         known.map_or(Script::Rpc(code), |known| known.script.clone())
+    }
+
+    /// The script of the answer to a request for a skill.
+    fn entry_script(&self, uri: &str) -> Script {
+        let known = self.tools.iter().find(|it| it.name == uri && it.is_skill());
+        known.map_or(Script::Rpc(-32602), HostileTool::entry_script)
     }
 
     fn saw(&self, call: HostileCall) {

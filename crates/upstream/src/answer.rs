@@ -1,10 +1,10 @@
-//! Answers of tools, prompts, reads of resources and completions.
+//! Answers of tools, prompts, reads of resources, skills and completions.
 
 use portcullis_core::{
     call::CallResult,
     capability::CapabilityKind,
     json::{Document, JsonValue, Kind, Node},
-    mcp::{apps, interaction::Interaction, meta},
+    mcp::{Method, apps, interaction::Interaction, meta},
     refusal::{Executed, UpstreamReason},
 };
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ impl CallAnswer {
     /// pass, and of `_meta` and content [what the gateway alone may say](meta::is_reserved) does
     /// not. So no result looks like one of the gateway: a task, a question, a state, an approval.
     /// Rejects tasks, questions that are none of the protocol, and what is no result of a tool.
-    pub(crate) fn of(kind: CapabilityKind, reply: &Reply) -> Result<Self, CallError> {
+    pub(crate) fn of(method: Method, reply: &Reply) -> Result<Self, CallError> {
         let interaction =
             CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
         let garbage = CallError::protocol(Executed::Unknown);
@@ -37,7 +37,7 @@ impl CallAnswer {
         let root = reply.result.root();
         match root.get("resultType").map(Node::text) {
             None | Some(Some("complete")) => {}
-            Some(Some(INPUT_REQUIRED)) => {
+            Some(Some(INPUT_REQUIRED)) if method != Method::GetSkill => {
                 let mut asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
                 for request in asked.requests.values_mut() {
                     apps::remove_rights(request);
@@ -47,12 +47,14 @@ impl CallAnswer {
             Some(Some("task")) => return Err(interaction),
             Some(_) => return Err(garbage),
         }
+        let kind = method.used().unwrap_or_default();
         match kind {
             CapabilityKind::Tool => {}
             CapabilityKind::Prompt => return prompt_of(reply).ok_or(garbage).map(Self::Result),
             CapabilityKind::Resource | CapabilityKind::Template => {
                 return contents_of(reply).map(Self::Result);
             }
+            CapabilityKind::Skill => return skill_of(reply).ok_or(garbage).map(Self::Result),
         }
         let structured = reply.result.member("structuredContent");
         let content = match root.get("content") {
@@ -183,6 +185,13 @@ fn contents_of(reply: &Reply) -> Result<CallResult, CallError> {
     Ok(CallResult { kind, is_mended, more: more.collect(), ..CallResult::default() })
 }
 
+/// The entry of a skill, and nothing beside it.
+fn skill_of(reply: &Reply) -> Option<CallResult> {
+    let entry = reply.result.root().get(SKILL).filter(|entry| entry.is_object())?;
+    let more = vec![(SKILL.to_owned(), reply.result.part(entry))];
+    Some(CallResult { kind: CapabilityKind::Skill, more, ..CallResult::default() })
+}
+
 /// The `_meta` of a result, if it has one, without what only the gateway may say.
 fn meta_of(result: &Document) -> Option<Document> {
     let root = result.root();
@@ -197,6 +206,8 @@ fn meta_of(result: &Document) -> Option<Document> {
     Some(Document::of(&Value::Object(members)))
 }
 
+/// Member of the answer to a request for a skill.
+const SKILL: &str = "skill";
 /// Member of a content block that has a `_meta` of its own.
 const RESOURCE: &str = "resource";
 /// Member of a message that is a content block.
@@ -255,7 +266,8 @@ mod tests {
 
     fn answer_of(kind: CapabilityKind, result: &Value) -> Result<CallAnswer, CallError> {
         let result = Document::of(result);
-        CallAnswer::of(kind, &Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
+        let method = Method::use_of(kind);
+        CallAnswer::of(method, &Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
     }
 
     fn result(of: &Value) -> CallResult {

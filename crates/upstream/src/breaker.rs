@@ -249,6 +249,7 @@ fn what(kind: CallErrorKind) -> EndMeaning {
             UpstreamReason::InteractionRequired
             | UpstreamReason::ResponseTooLarge
             | UpstreamReason::OutputMismatch
+            | UpstreamReason::DigestMismatch
             | UpstreamReason::JsonrpcError
             | UpstreamReason::SessionLost
             | UpstreamReason::IssuerMismatch,

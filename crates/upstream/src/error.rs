@@ -49,11 +49,11 @@ impl CallErrorKind {
 }
 
 /// Every word of [`CallErrorKind::as_str`] but that of a resource that is not there, which is no failure.
-pub const FAILURES: [&str; 16] = [
+pub const FAILURES: [&str; 17] = [
     "auth_required", "cancelled", "circuit_open", "connect_failed", "connection_reset",
-    "forbidden", "http_5xx", "interaction_required", "issuer_mismatch", "jsonrpc_error",
-    "output_mismatch", "overloaded", "protocol_error", "response_too_large", "session_lost",
-    "timeout",
+    "digest_mismatch", "forbidden", "http_5xx", "interaction_required", "issuer_mismatch",
+    "jsonrpc_error", "output_mismatch", "overloaded", "protocol_error", "response_too_large",
+    "session_lost", "timeout",
 ];
 
 /// A call without an answer, and whether the tool may have run nevertheless.

@@ -5,6 +5,7 @@
 
 mod prompts;
 mod resources;
+mod skills;
 mod tools;
 
 use std::{
@@ -24,6 +25,7 @@ use portcullis_core::{
             UNSUPPORTED_VERSION,
         },
         meta,
+        skills::EXTENSION,
     },
 };
 use serde_json::{Map, Value, json};
@@ -41,7 +43,7 @@ const MAX_RUNNING: usize = 256;
 /// The time for answers that are under way when the input ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Serves the sample tools, prompts and resources until `input` ends. Fails only when `output` cannot be written.
+/// Serves the sample tools, prompts, resources and skills until `input` ends. Fails only when `output` cannot be written.
 pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
@@ -157,6 +159,14 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
                 let templates = json!({"resourceTemplates": resources::templates()});
                 Some(success(&id, templates, modern))
             }
+            "skills/list" if modern => {
+                Some(success(&id, json!({"skills": skills::list()}), modern))
+            }
+            "skills/get" if modern => {
+                let entry = skills::get(&params).map(|entry| json!({ "skill": entry }));
+                let told = entry.map(|entry| success(&id, entry, modern));
+                Some(told.unwrap_or_else(|| failure(&id, INVALID_PARAMS, "there is no such skill")))
+            }
             "resources/read" => {
                 let code = if modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
                 let found = resources::read(&params);
@@ -214,8 +224,12 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
     }
 }
 
-fn capabilities() -> Value {
-    json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}})
+fn capabilities(modern: bool) -> Value {
+    let mut all = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
+    if let (true, Value::Object(members)) = (modern, &mut all) {
+        members.insert("extensions".to_owned(), json!({ (EXTENSION): {} }));
+    }
+    all
 }
 
 /// Values that an argument of the prompt or the template may have, as far as it is written.
@@ -247,7 +261,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
     let agreed = LEGACY.into_iter().find(|known| asked == Some(*known)).unwrap_or(LEGACY[0]);
     json!({
         "protocolVersion": agreed,
-        "capabilities": capabilities(),
+        "capabilities": capabilities(false),
         "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
@@ -256,7 +270,7 @@ fn initialize(params: &Map<String, Value>) -> Value {
 fn discover() -> Value {
     json!({
         "supportedVersions": [MODERN, LEGACY[0], LEGACY[1]],
-        "capabilities": capabilities(),
+        "capabilities": capabilities(true),
         "instructions": INSTRUCTIONS,
     })
 }

@@ -48,6 +48,7 @@ struct Inner {
     slug: ProviderSlug,
     kinds: Vec<CapabilityKind>,
     apps: Option<Arc<AppRules>>,
+    dynamic_skills: bool,
     call_timeout: Duration,
     forms: Forms,
     slots: Arc<FairSlots<OrgId>>,
@@ -89,6 +90,7 @@ impl Server {
         let slug = settings.slug.clone();
         let kinds = settings.kinds.clone();
         let apps = settings.apps.clone().map(Arc::new);
+        let dynamic_skills = settings.dynamic_skills;
         let call_timeout = settings.call_timeout;
         let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
@@ -98,6 +100,7 @@ impl Server {
             slug,
             kinds,
             apps,
+            dynamic_skills,
             call_timeout,
             forms,
             slots,
@@ -120,6 +123,7 @@ impl Server {
                     slug: self.0.slug.clone(),
                     kinds: self.0.kinds.clone(),
                     apps: self.0.apps.clone(),
+                    dynamic_skills: self.0.dynamic_skills,
                     call_timeout: self.0.call_timeout,
                     forms: self.0.forms,
                     slots: Arc::clone(&self.0.slots),
@@ -210,9 +214,10 @@ impl Server {
             // What is listed beside tools may not keep them waiting.
             let deadline = match kind {
                 CapabilityKind::Tool => deadline,
-                CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
-                    deadline.min(Instant::now() + BESIDE_TOOLS)
-                }
+                CapabilityKind::Prompt
+                | CapabilityKind::Resource
+                | CapabilityKind::Template
+                | CapabilityKind::Skill => deadline.min(Instant::now() + BESIDE_TOOLS),
             };
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {
@@ -239,7 +244,8 @@ impl Server {
         let link = &self.0.link;
         let has_more = self.0.kinds.contains(&CapabilityKind::Template);
         let apps = self.0.apps.as_ref().map(|_| if has_more { Apps::Exposed } else { Apps::Alone });
-        let mut collector = Collector::new(kind, link.headers(), apps);
+        let collector = Collector::new(kind, link.headers(), apps);
+        let mut collector = collector.with_dynamic_skills(self.0.dynamic_skills);
         let capabilities =
             ClientCapabilities { ui: self.0.apps.is_some(), ..ClientCapabilities::default() };
         let mut cursor: Option<String> = None;
@@ -290,8 +296,8 @@ impl Server {
         let Capability { id, definition, .. } = &**call.tool();
         let admission = self.0.breaker.admit(org, id, Instant::now())?;
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
-        let method = Method::use_of(id.kind());
-        let reads = method == Method::ReadResource;
+        let method = call.aim().method(id.kind());
+        let reads = matches!(method, Method::ReadResource | Method::GetSkill);
         let declared = call.round().capabilities;
         let ui = declared.ui && self.0.apps.is_some();
         let request = Outgoing {
@@ -320,7 +326,7 @@ impl Server {
             return Err(error);
         }
         let admission = admission.crowded(self.0.link.takes_turns());
-        admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), &reply)))
+        admission.ended(answer.and_then(|reply| CallAnswer::of(method, &reply)))
     }
 
     /// Returns true unless there is another process or session than the one of this number

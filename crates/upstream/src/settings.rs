@@ -39,6 +39,8 @@ pub struct ServerSettings {
     /// Rights of its apps, if they pass. Without [`CapabilityKind::Template`] their pages are all that passes of its
     /// resources.
     pub apps: Option<AppRules>,
+    /// Skills pass whose files have no digests.
+    pub dynamic_skills: bool,
 }
 
 /// The longest call.
@@ -148,6 +150,7 @@ impl ServerSettings {
             max_in_flight: 64,
             kinds: vec![CapabilityKind::Tool],
             apps: None,
+            dynamic_skills: false,
         }
     }
 

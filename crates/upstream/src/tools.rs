@@ -1,4 +1,4 @@
-//! The tools, prompts and resources a server lists, bounded and made harmless to look at.
+//! The tools, prompts, resources and skills a server lists, bounded and made harmless to look at.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -12,6 +12,7 @@ use portcullis_core::{
     mcp::{
         apps::{self, MEDIA_TYPE, SCHEME, UI},
         meta::META,
+        skills,
     },
     refusal::Executed,
 };
@@ -56,8 +57,8 @@ pub struct Skipped {
 pub enum SkipReason {
     /// Its name is outside the grammar of names.
     Name,
-    /// Its URI, or the template of its URIs, cannot be used.
-    Uri(&'static str),
+    /// Its URI, the template of its URIs, or its entry as a skill cannot be used.
+    Entry(&'static str),
     /// Another one of that name came before it.
     Duplicate,
     /// Not an object, or a tool without an object for an input schema, or a prompt whose arguments are no list of
@@ -81,7 +82,7 @@ impl fmt::Display for SkipReason {
                 "the name is empty or longer than 256 bytes, or has characters other than A-Z, a-z, 0-9, `_`, `.`, \
                  `-`, `:`, `/` and single spaces"
             },
-            Self::Uri(why) => why,
+            Self::Entry(why) => why,
             Self::Duplicate => "another one of this name came before it",
             Self::Malformed => "it has no object for an input schema, or no list of different arguments",
             Self::Unreadable => {
@@ -179,9 +180,13 @@ pub(crate) struct Collector {
     kind: CapabilityKind,
     headers: Headers,
     apps: Option<Apps>,
+    /// Skills whose files have no digests pass.
+    dynamic_skills: bool,
     list: DefinitionList,
     params: ParamHeaders,
     names: HashSet<CapabilityName>,
+    /// Those of skills.
+    folders: HashSet<String>,
     cursors: HashSet<String>,
     /// The server answered the request for the list.
     is_offered: bool,
@@ -195,14 +200,22 @@ impl Collector {
             kind,
             headers,
             apps,
+            dynamic_skills: false,
             list: DefinitionList::default(),
             params: ParamHeaders::new(),
             names: HashSet::new(),
+            folders: HashSet::new(),
             cursors: HashSet::new(),
             is_offered: false,
             seen: 0,
             bytes: 0,
         }
+    }
+
+    /// The same where skills whose files have no digests pass.
+    pub(crate) const fn with_dynamic_skills(mut self, pass: bool) -> Self {
+        self.dynamic_skills = pass;
+        self
     }
 
     /// Takes one page and gives the cursor of the next one, if there is one that may be read.
@@ -214,6 +227,7 @@ impl Collector {
             CapabilityKind::Prompt => "prompts",
             CapabilityKind::Resource => "resources",
             CapabilityKind::Template => "resourceTemplates",
+            CapabilityKind::Skill => "skills",
         };
         let Some(Value::Array(tools)) = page.remove(member) else { return Err(garbage) };
         self.is_offered = true;
@@ -262,7 +276,7 @@ impl Collector {
     fn add(&mut self, tool: Value) {
         let member = match self.kind {
             CapabilityKind::Tool | CapabilityKind::Prompt => "name",
-            CapabilityKind::Resource => "uri",
+            CapabilityKind::Resource | CapabilityKind::Skill => "uri",
             CapabilityKind::Template => "uriTemplate",
         };
         let name = tool.get(member).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -297,8 +311,8 @@ impl Collector {
         let name = CapabilityName::of_kind(self.kind, name);
         let name = name.map_err(|error| match self.kind {
             CapabilityKind::Tool | CapabilityKind::Prompt => SkipReason::Name,
-            CapabilityKind::Resource | CapabilityKind::Template => {
-                SkipReason::Uri(error.sentence())
+            CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => {
+                SkipReason::Entry(error.sentence())
             }
         })?;
         if name.as_str() == Definition::unlisted().name.as_str() {
@@ -319,6 +333,18 @@ impl Collector {
                     more.insert(UI.to_owned(), ui.clone());
                 }
                 definition
+            }
+            CapabilityKind::Skill => {
+                let more = skills::of_entry(name.as_str(), &members, self.dynamic_skills);
+                let skill = Definition::skill(name.clone(), more.map_err(SkipReason::Entry)?);
+                // Policies know it by its folder.
+                let folder = skills::path_of(name.as_str()).unwrap_or_default().to_owned();
+                if !self.folders.insert(folder) {
+                    return Err(SkipReason::Duplicate);
+                }
+                self.names.insert(name);
+                self.list.definitions.push(skill);
+                return Ok(());
             }
         };
         self.names.insert(name);

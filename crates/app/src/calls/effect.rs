@@ -4,12 +4,14 @@ use std::{collections::BTreeMap, pin::pin, sync::Arc};
 
 use portcullis_core::{
     audit::Governance,
-    call::{Answer, CallResult},
+    call::{Aim, Answer, CallResult},
+    capability::{Capability, CapabilityKind},
     hidden::spelled,
     json::{Document, JsonValue, Node},
     mcp::{
         apps::{self, AppRules, UI},
         meta::META,
+        skills,
     },
     refusal::{Executed, Refusal, UpstreamReason},
 };
@@ -20,7 +22,7 @@ use serde_json::{Value, json};
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
-    catalogue::provider::Misfits,
+    catalogue::{not_found, provider::Misfits},
     request::attendance::Attendance,
     telemetry::{counters, stages::Stage},
 };
@@ -35,7 +37,7 @@ impl Calls {
         let Dispatch { ctx, call, visible, .. } = dispatch;
         let connection = &visible.connection;
         let begun = self.enter_stage(ctx, Stage::Upstream);
-        ctx.trace_call(&visible.tool, connection.server().network());
+        ctx.trace_call(&visible.tool, call.aim(), connection.server().network());
         let forms = connection.server().forms();
         let said = ServerWords::default();
         let state = ctx.origin.tracestate.as_deref();
@@ -92,7 +94,11 @@ impl Calls {
             let refusal = Refusal::upstream(slug, UpstreamReason::OutputMismatch);
             return CallOutcome::of_refusal(governance, refusal, Executed::Yes);
         }
-        let result = match self.without_hidden(dispatch, result).await {
+        let checked = match self.without_hidden(dispatch, result).await {
+            Ok(result) => self.verified(dispatch, result).await,
+            Err(refusal) => Err(refusal),
+        };
+        let result = match checked {
             Ok(result) => result,
             Err(refusal) => return CallOutcome::of_refusal(governance, refusal, Executed::Yes),
         };
@@ -141,6 +147,39 @@ impl Calls {
         Ok(result)
     }
 
+    /// The file or the entry of a skill if it is what the accepted manifest says. What is not, passes to nobody.
+    async fn verified(
+        &self,
+        dispatch: &Dispatch,
+        result: CallResult,
+    ) -> Result<CallResult, Refusal> {
+        let skill = Arc::clone(&dispatch.visible.tool);
+        if skill.id.kind() != CapabilityKind::Skill {
+            return Ok(result);
+        }
+        let describes = *dispatch.call.aim() == Aim::Describe;
+        let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
+        let uri = uri.unwrap_or_default().to_owned();
+        let told = result.more.iter().find(|(name, _)| name == "contents" || name == SKILL);
+        let told = told.map(|(_, told)| told.clone()).unwrap_or_default();
+        let bytes = told.root().raw().len();
+        let check = move || {
+            let (id, more) = (skill.id.name(), &skill.definition.more);
+            if !describes {
+                return skills::check_file(id, more, &uri, told.root()).is_ok();
+            }
+            let is_its = told.root().get("uri").and_then(Node::text) == Some(id);
+            let entry = told.root().to_value();
+            let entry = entry.as_object().and_then(|it| skills::of_entry(id, it, true).ok());
+            is_its && entry.as_ref() == Some(more)
+        };
+        if self.base.worked(dispatch.ctx.caller().org_id, bytes, check).await? {
+            return Ok(if describes { entry_of(&dispatch.visible.tool) } else { result });
+        }
+        let slug = dispatch.visible.connection.provider.declared.slug.clone();
+        Err(Refusal::upstream(slug, UpstreamReason::DigestMismatch))
+    }
+
     /// Returns false for a result that does not fit the output schema of its tool, where the provider
     /// is to be held to it. Failures of a tool have no structured content.
     async fn fits(&self, dispatch: &Dispatch, answered: Result<&CallAnswer, &CallError>) -> bool {
@@ -178,7 +217,7 @@ impl Calls {
         let mut refusal = if error.kind == CallErrorKind::NotFound {
             let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
             let id = format!("{}:{}", connection.slug(), uri.unwrap_or_default());
-            Refusal::not_found("resource", &id)
+            not_found(dispatch.visible.tool.id.kind(), &id)
         } else {
             connection.refusal(error)
         };
@@ -211,6 +250,15 @@ impl Calls {
         let text = result.pointer("/content/0/text").and_then(Value::as_str)?;
         Some(spelled(text).into_owned())
     }
+}
+
+/// The answer to a request for a skill: its entry as it was accepted, whatever else the server tells beside it.
+fn entry_of(skill: &Capability) -> CallResult {
+    let entry = skills::entry(&skill.definition.more, str::to_owned);
+    let members = [("uri", json!(skill.id.name()))].into_iter().chain(entry);
+    let entry = members.map(|(name, value)| (name.to_owned(), value)).collect();
+    let more = vec![(SKILL.to_owned(), Document::of(&Value::Object(entry)))];
+    CallResult { kind: CapabilityKind::Skill, more, ..CallResult::default() }
 }
 
 /// Cuts what pages of apps ask for in a read to what the rules permit; without rules to nothing. Returns true if anything
@@ -251,6 +299,8 @@ fn narrow_page(part: &mut Value, rules: Option<&AppRules>) -> bool {
 
 /// Member of the answer to a completion.
 const COMPLETION: &str = "completion";
+/// Member of the answer to a request for a skill.
+const SKILL: &str = "skill";
 
 /// The members of an object that are texts.
 fn texts_of(values: Node<'_>) -> BTreeMap<String, String> {

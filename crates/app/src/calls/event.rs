@@ -241,9 +241,9 @@ impl CallEvent {
         }
     }
 
-    /// Notes that values of an argument are asked for, and no use is made.
-    pub(super) fn note_completion(&mut self, calls: &Calls) {
-        let method = json!(Method::Complete.as_str());
+    /// Notes what is asked, if it is no plain use.
+    pub(super) fn note_method(&mut self, calls: &Calls, method: Method) {
+        let method = json!(method.as_str());
         self.detached.set("method", &method, &*calls.base.random);
     }
 

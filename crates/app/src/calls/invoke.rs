@@ -121,9 +121,8 @@ impl Calls {
     ) -> Result<Dispatch, Rejection> {
         let parsed = self.parse(ctx, invocation, event);
         let parsed = self.admit_call(ctx, parsed).await?;
-        let ParsedCall { mut visible, view, claim, input, completes, bytes, conversation } = parsed;
-        let refreshed =
-            self.refresh_tool(ctx, &visible, input.root(), completes.is_some(), admission).await?;
+        let ParsedCall { mut visible, view, claim, input, aim, bytes, conversation } = parsed;
+        let refreshed = self.refresh_tool(ctx, &visible, input.root(), &aim, admission).await?;
         if let Some(refreshed) = refreshed {
             event.set_target(refreshed.target());
             visible = refreshed;
@@ -134,10 +133,7 @@ impl Calls {
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
         let (leg, round, responses) = self.leg(ctx, &visible, conversation)?;
         let (engine, used) = (dlp.engine(), Arc::clone(&tool));
-        let call = match completes {
-            None => Use::new(engine, used, pin, input, bytes),
-            Some(argument) => Use::completing(engine, used, pin, input, argument, bytes),
-        };
+        let call = Use::aimed(engine, used, pin, input, aim, bytes);
         let call = call.map(|call| call.at_round(round, responses));
         let judged = self.judge(ctx, call, &policies, &dlp, admission).await;
         let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;

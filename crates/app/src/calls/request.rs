@@ -1,7 +1,7 @@
 //! The request of a call, as a face hands it over.
 
 use portcullis_core::{
-    approval::Status, capability::CapabilityId, clock::Timestamp, id::ApprovalId,
+    approval::Status, call::Aim, capability::CapabilityId, clock::Timestamp, id::ApprovalId,
     idempotency::IdempotencyKey, json::Document, refusal::Refusal,
 };
 
@@ -25,8 +25,8 @@ portcullis_core::words! {
 pub struct Invocation {
     /// The tool, or that what was named can be none.
     pub tool: Result<CapabilityId, Refusal>,
-    /// The argument that values are suggested for, if that is asked of a prompt or a template in place of a use.
-    pub completes: Option<String>,
+    /// What is asked of it.
+    pub aim: Aim,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,
     /// The idempotency key, if there is one, or what is wrong with it.

@@ -2,8 +2,8 @@
 //! and generative AI.
 
 use portcullis_core::{
+    call::Aim,
     capability::{Capability, CapabilityKind},
-    mcp::Method,
 };
 use portcullis_upstream::{CallAnswer, CallError};
 
@@ -14,7 +14,7 @@ const fn name_of(kind: CapabilityKind) -> Option<&'static str> {
     match kind {
         CapabilityKind::Tool => Some("gen_ai.tool.name"),
         CapabilityKind::Prompt => Some("gen_ai.prompt.name"),
-        CapabilityKind::Resource | CapabilityKind::Template => None,
+        CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => None,
     }
 }
 
@@ -32,10 +32,10 @@ impl Ctx {
     }
 
     /// The stage is a call of this tool by its server.
-    pub(crate) fn trace_call(&self, tool: &Capability, network: &'static str) {
+    pub(crate) fn trace_call(&self, tool: &Capability, aim: &Aim, network: &'static str) {
         if let Some(recording) = self.origin.stages.traced() {
             let name = tool.definition.name.as_str();
-            let method = Method::use_of(tool.id.kind()).as_str();
+            let method = aim.method(tool.id.kind()).as_str();
             let named = name_of(tool.id.kind());
             let mut attributes = vec![
                 Attribute::text("mcp.method.name", method),

@@ -3,9 +3,10 @@
 
 use portcullis_core::{
     audit::Target,
-    call::{Cleared, Denial, Use},
+    call::{Aim, Cleared, Denial, Use},
     capability::{CapabilityId, CapabilityKind},
     json::{Document, JsonValue, Node},
+    mcp::Method,
     policy::PolicySet,
     principal::Scope,
     refusal::Refusal,
@@ -34,7 +35,7 @@ pub(super) struct ParsedCall {
     pub(super) view: View,
     pub(super) claim: Option<Claim>,
     pub(super) input: Document,
-    pub(super) completes: Option<String>,
+    pub(super) aim: Aim,
     pub(super) bytes: u64,
     pub(super) conversation: Conversation,
 }
@@ -63,13 +64,15 @@ impl Calls {
         let view = invocation.view?;
         let (input, bytes) = invocation.body?;
         event.commit_input(self, input.root());
-        let completes = invocation.completes;
-        if completes.is_some() {
-            event.note_completion(self);
+        let aim = invocation.aim;
+        if aim != Aim::Use {
+            let kind = invocation.tool.as_ref().map(CapabilityId::kind);
+            event.note_method(self, aim.method(kind.unwrap_or(CapabilityKind::Skill)));
         }
         let asked = invocation.tool?;
         let uri = input.root().get("uri").and_then(JsonValue::text);
-        if asked.kind() == CapabilityKind::Resource && uri != Some(asked.name()) {
+        let is_named = matches!(asked.kind(), CapabilityKind::Resource | CapabilityKind::Skill);
+        if is_named && uri != Some(asked.name()) {
             return Err(Refusal::bad_request("`uri` has to be that of the resource."));
         }
         let visible = self.tools.find_used(ctx, &asked, uri)?;
@@ -82,7 +85,7 @@ impl Calls {
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(ParsedCall { visible, view, claim, input, completes, bytes, conversation })
+        Ok(ParsedCall { visible, view, claim, input, aim, bytes, conversation })
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
@@ -137,17 +140,18 @@ impl Calls {
         ctx: &Ctx,
         visible: &Visible,
         input: Node<'_>,
-        completes: bool,
+        aim: &Aim,
         admission: &mut Admission,
     ) -> Result<Option<Visible>, Refusal> {
         self.enter_stage(ctx, Stage::Validate);
         let listed = self.providers.refresh_tool_list(visible, admission).await?;
-        let kind = visible.tool.id.kind().governed();
-        let uri = input.get("uri").and_then(JsonValue::text).filter(|_| !completes);
+        let method = aim.method(visible.tool.id.kind());
+        let uri = input.get("uri").and_then(JsonValue::text);
         match (listed, uri) {
             // The new list may name the URI itself, or hold it back.
-            (Some(listed), Some(uri)) if kind == CapabilityKind::Resource => {
-                let asked = parse_id(kind, &format!("{}:{uri}", listed.connection.slug()))?;
+            (Some(listed), Some(uri)) if method == Method::ReadResource => {
+                let id = format!("{}:{uri}", listed.connection.slug());
+                let asked = parse_id(CapabilityKind::Resource, &id)?;
                 self.tools.find_used(ctx, &asked, Some(uri)).map(Some)
             }
             (listed, _) => Ok(listed),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use portcullis_core::{
     approval::{Approval, Status},
-    call::{TaskCall, TaskOwner},
+    call::{Aim, TaskCall, TaskOwner},
     capability::CapabilityId,
     clock::Timestamp,
     id::ApprovalId,
@@ -154,7 +154,7 @@ impl Calls {
         let input = Document::of(&task.call.input);
         let invocation = move || Invocation {
             tool: Ok(tool),
-            completes: None,
+            aim: Aim::Use,
             view: Ok(View::Mcp),
             key: Ok(None),
             body: Ok((input, bytes)),

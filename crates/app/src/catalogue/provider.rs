@@ -91,6 +91,7 @@ impl Declared {
             // Apps bring resources, and no templates.
             CapabilityKind::Resource => None,
             CapabilityKind::Template => Some("resources"),
+            CapabilityKind::Skill => Some("skills"),
         };
         let apps = self.server.apps().map(|_| "apps");
         self.server.kinds().iter().filter_map(word).chain(apps).collect()

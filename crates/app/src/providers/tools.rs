@@ -176,9 +176,10 @@ impl Tools {
         let mut found = Vec::new();
         let kinds = match query.kind {
             CapabilityKind::Resource => &[CapabilityKind::Resource, CapabilityKind::Template][..],
-            CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template => {
-                std::slice::from_ref(&query.kind)
-            }
+            CapabilityKind::Tool
+            | CapabilityKind::Prompt
+            | CapabilityKind::Template
+            | CapabilityKind::Skill => std::slice::from_ref(&query.kind),
         };
         let connections = ctx.session.connections.iter();
         for (connection, kind) in
@@ -217,7 +218,8 @@ impl Tools {
             let is_named = !visible.tool.id.is_unlisted()
                 && !self.is_hidden(ctx, &visible.tool, Some(uri))
                 && !self.waits(ctx, &id, &visible.tool);
-            is_named.then_some((visible.tool.id == id, id))
+            let is_listed = visible.tool.id == id || visible.tool.file(uri).is_some();
+            is_named.then_some((is_listed, id))
         });
         let mut found: Vec<(bool, CapabilityId)> = here.collect();
         // A list says more than a template, which may take everything.
@@ -263,7 +265,7 @@ impl Tools {
         uri: Option<&str>,
     ) -> Result<Visible, Refusal> {
         let visible = self.catalogue.visible(&ctx.session.connections, asked)?;
-        let uri = uri.filter(|_| asked.kind().governed() == CapabilityKind::Resource);
+        let uri = uri.filter(|_| visible.tool.id.kind().governed() == CapabilityKind::Resource);
         let is_hidden = asked.kind() != CapabilityKind::Tool
             && (self.is_hidden(ctx, &visible.tool, uri) || self.waits(ctx, asked, &visible.tool));
         // A template and a resource may have the same text.
@@ -309,9 +311,11 @@ impl Tools {
         }
     }
 
-    /// True if a definition of this very capability waits to be accepted, although it is `used` by another one.
+    /// True if a definition of this very capability waits to be accepted, although it is `used` by another one. A file of
+    /// a skill that was accepted was accepted with it.
     pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
-        used.id != *id && self.pins.wait(ctx.caller().org_id, id, used.id.is_unlisted())
+        let is_other = used.id != *id && used.id.kind() != CapabilityKind::Skill;
+        is_other && self.pins.wait(ctx.caller().org_id, id, used.id.is_unlisted())
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

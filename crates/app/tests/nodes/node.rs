@@ -18,6 +18,7 @@ use portcullis_app::{
     Stages, Trust, View, capability_named,
 };
 use portcullis_core::{
+    call::Aim,
     capability::ProviderSlug,
     clock::{Clock, Timestamp},
     dlp::{Engine, Settings},
@@ -242,7 +243,7 @@ impl Node {
         let session = asked.map_err(|refused| refused.refusal).unwrap();
         let invocation = Invocation {
             tool: capability_named(tool),
-            completes: None,
+            aim: Aim::Use,
             view: Ok(View::Structured),
             key: Ok(None),
             body: Ok((Document::of(&json!({})), 2)),

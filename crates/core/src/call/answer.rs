@@ -110,7 +110,10 @@ impl Answer {
             (None, CapabilityKind::Tool) => result.member("content", &Value::Array(Vec::new())),
             (
                 None,
-                CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template,
+                CapabilityKind::Prompt
+                | CapabilityKind::Resource
+                | CapabilityKind::Template
+                | CapabilityKind::Skill,
             ) => {}
         }
         if is_error {
@@ -271,14 +274,19 @@ impl Scanned<Answer, Simulated> {
 
 impl<Mode> Permitted<Answer, Mode> {
     /// Fulfils what policy and the DLP defaults ask for: withholds the answer of this tool, or masks
-    /// it. Masked structured content fits the schema that the tool declares for it, where it can.
+    /// it. Masked structured content fits the schema that the tool declares for it, where it can. What would have to be
+    /// masked of a skill is withheld.
     pub fn fulfil(
         self,
         engine: &Engine,
         tool: &Capability,
     ) -> Result<Cleared<Answer, Mode>, Denial> {
         let Self { inner: mut answer, findings, obligations, mut ruling, mode } = self;
-        let chosen = |finding: &_| action(engine, finding, Direction::Output, &obligations);
+        let is_verbatim = tool.id.kind() == CapabilityKind::Skill;
+        let chosen = |finding: &_| match action(engine, finding, Direction::Output, &obligations) {
+            Action::Redact if is_verbatim => Action::Block,
+            action @ (Action::Flag | Action::Redact | Action::Block) => action,
+        };
         ruling.note(&findings, Direction::Output, chosen);
         if findings.iter().any(|finding| chosen(finding) == Action::Block) {
             let reason = block_reason(&findings, Direction::Output, chosen);

@@ -17,7 +17,7 @@ use crate::{
     capability::{Capability, CapabilityKind},
     dlp::{Action, Direction, Engine, Finding, Findings, FingerprintKey, Mask, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
-    mcp::{interaction::ClientCapabilities, uris::Template},
+    mcp::{Method, interaction::ClientCapabilities, uris::Template},
     policy::{Obligation, Phase, Question, Rate},
     refusal::Violation,
 };
@@ -39,9 +39,32 @@ pub struct Use {
     /// The payload holds answers.
     answers: bool,
     round: Round,
-    /// The argument that values are suggested for, in place of a use.
-    completes: Option<String>,
+    aim: Aim,
     bytes: u64,
+}
+
+/// What is asked of a capability.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Aim {
+    #[default]
+    Use,
+    /// Values of this argument of a prompt or template, of which others may be missing. The input of a prompt is its
+    /// arguments; that of a template is made by [`Use::values_of`].
+    Complete(String),
+    /// The entry of a skill, and no file of it.
+    Describe,
+}
+
+impl Aim {
+    /// The method by which this is asked of something of a kind.
+    #[must_use]
+    pub const fn method(&self, kind: CapabilityKind) -> Method {
+        match (self, kind) {
+            (Self::Complete(_), _) => Method::Complete,
+            (Self::Use, CapabilityKind::Skill) => Method::ReadResource,
+            (Self::Use | Self::Describe, _) => Method::use_of(kind),
+        }
+    }
 }
 
 /// An argument of a prompt or template that values are suggested for.
@@ -75,20 +98,7 @@ impl Use {
         input: Document,
         bytes: u64,
     ) -> Result<Self, Denial> {
-        Self::of(engine, tool, pin, input, None, bytes)
-    }
-
-    /// The same where values are suggested for an argument: others may be missing. The input of a prompt is its
-    /// arguments; that of a template is made by [`Self::values_of`].
-    pub fn completing(
-        engine: &Engine,
-        tool: Arc<Capability>,
-        pin: PinState,
-        input: Document,
-        argument: String,
-        bytes: u64,
-    ) -> Result<Self, Denial> {
-        Self::of(engine, tool, pin, input, Some(argument), bytes)
+        Self::aimed(engine, tool, pin, input, Aim::Use, bytes)
     }
 
     /// The input of the completion of a template: the values as far as they are written, and the URI that they give. `None`
@@ -104,28 +114,28 @@ impl Use {
         Some(Document::of(&json!({ "uri": uri, (VALUES): values })))
     }
 
-    fn of(
+    /// The same where this is asked.
+    pub fn aimed(
         engine: &Engine,
         tool: Arc<Capability>,
         pin: PinState,
         payload: Document,
-        completes: Option<String>,
+        aim: Aim,
         bytes: u64,
     ) -> Result<Self, Denial> {
         if pin == PinState::Quarantined {
             return Err(Denial::quarantined());
         }
-        let mut violations = match (&completes, tool.id.kind().governed()) {
-            (Some(_), CapabilityKind::Resource) => Vec::new(),
-            (_, CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template)
-            | (None, CapabilityKind::Resource) => tool.violations(payload.root()),
-        };
-        if completes.is_some() {
+        let completes = matches!(aim, Aim::Complete(_));
+        let is_of_template = tool.id.kind().governed() == CapabilityKind::Resource;
+        let mut violations =
+            if completes && is_of_template { Vec::new() } else { tool.violations(payload.root()) };
+        if completes {
             violations.retain(|it| it.keyword.as_deref() != Some("required"));
         }
         if violations.is_empty() {
             let round = Round::default();
-            return Ok(Self { tool, payload, answers: false, round, completes, bytes });
+            return Ok(Self { tool, payload, answers: false, round, aim, bytes });
         }
         mask_violations(engine, &mut violations);
         Err(Denial::unfit(tool.id.clone(), violations))
@@ -300,18 +310,20 @@ impl<Mode> Permitted<Use, Mode> {
         let unmaskable = |path: String| {
             vec![Violation { path, keyword: None, message: "it cannot be masked".to_owned() }]
         };
-        let violations = match (is_masked, call.tool.id.kind().governed(), &call.completes) {
+        let violations = match (is_masked, call.tool.id.kind().governed(), &call.aim) {
             (false, _, _) => Vec::new(),
             // A masked URI is that of another resource.
-            (true, CapabilityKind::Resource, _) => unmaskable("/uri".to_owned()),
-            (true, _, Some(argument)) => match call.input().get(argument) {
+            (true, CapabilityKind::Resource | CapabilityKind::Skill, _) => {
+                unmaskable("/uri".to_owned())
+            }
+            (true, _, Aim::Complete(argument)) => match call.input().get(argument) {
                 Some(_) => Vec::new(),
                 None => unmaskable(format!("/{argument}")),
             },
             (
                 true,
                 CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template,
-                None,
+                Aim::Use | Aim::Describe,
             ) => call.tool.violations(call.input()),
         };
         if violations.is_empty() {
@@ -417,14 +429,20 @@ impl<Mode> Cleared<Use, Mode> {
         rates(&self.obligations)
     }
 
+    /// What is asked.
+    #[must_use]
+    pub const fn aim(&self) -> &Aim {
+        &self.inner.aim
+    }
+
     /// The argument that values are suggested for, if that is what is asked.
     #[must_use]
     pub fn completion(&self) -> Option<Completion<'_>> {
-        let argument = self.inner.completes.as_deref()?;
+        let Aim::Complete(argument) = self.aim() else { return None };
         let input = self.input();
         let values = match self.inner.tool.id.kind() {
             CapabilityKind::Tool | CapabilityKind::Prompt => input,
-            CapabilityKind::Resource | CapabilityKind::Template => {
+            CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => {
                 input.get(VALUES).unwrap_or(input)
             }
         };

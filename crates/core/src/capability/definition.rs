@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// The members of a definition, in the order in which they are told.
-const MEMBERS: [&str; 9] = [
+const MEMBERS: [&str; 10] = [
     "name", "title", "description", "inputSchema", "outputSchema", "annotations", "arguments",
-    "resource", "ui",
+    "resource", "ui", "skill",
 ];
 /// The most places of a difference that are told.
 const MAX_DIFFERENCES: usize = 1_000;
@@ -49,6 +49,10 @@ impl Definition {
                 "resource": self.more,
             });
         }
+        if self.kind == CapabilityKind::Skill {
+            let name = self.name.as_str();
+            return json!({ "kind": self.kind, "name": name, "title": null, "skill": self.more });
+        }
         let mut tool = json!({
             "name": self.name.as_str(),
             "title": self.title,
@@ -69,7 +73,7 @@ impl Definition {
         let mut take = |name: &str| value.get_mut(name).map(Value::take);
         let name = take("name")?;
         let title = take("title")?;
-        let description = take("description")?;
+        let description = take("description").unwrap_or_default();
         let kind: CapabilityKind = match take("kind") {
             Some(kind) => CapabilityKind::from_word(kind.as_str()?)?,
             None => CapabilityKind::Tool,
@@ -87,6 +91,7 @@ impl Definition {
                 let resource = Self::resource(kind, name, take("resource")?);
                 return Some(Self { title, description, annotations, ..resource });
             }
+            CapabilityKind::Skill => return Some(Self::skill(name, take("skill")?)),
         }
         Some(Self {
             kind: CapabilityKind::Tool,
@@ -100,12 +105,13 @@ impl Definition {
         })
     }
 
-    /// The definition as it may be shown, see [`Engine::mask_definition`].
+    /// The definition as it may be shown, see [`Engine::mask_definition`]. A skill is shown as it is or not at all.
     pub fn cleared(self, engine: &Engine) -> Result<Self, Unshowable> {
         let Some(masked) = engine.mask_definition(&self.to_json())? else { return Ok(self) };
         // Masked in texts only, it always reads back.
         let (detector, path) = ("definition".to_owned(), String::new());
-        Self::from_json(masked).ok_or(Unshowable::Found { detector, path })
+        let masked = Self::from_json(masked).filter(|it| it.kind != CapabilityKind::Skill);
+        masked.ok_or(Unshowable::Found { detector, path })
     }
 
     /// The members in which it differs from `other`: names of members, and nothing that an upstream

@@ -5,7 +5,10 @@ use std::{fmt, str::FromStr, sync::Arc};
 use serde::{Serialize, Serializer};
 use utoipa::ToSchema;
 
-use crate::mcp::uris::{ResourceUri, Template};
+use crate::mcp::{
+    skills,
+    uris::{ResourceUri, Template},
+};
 
 /// Words that are no short name of a provider: ids of its capabilities would look like those of another kind, like
 /// groups of policies, or like a page beside it.
@@ -28,6 +31,7 @@ crate::words! { listed
         /// Resources whose URIs a template makes.
         #[serde(rename = "resource_template")]
         Template = "resource_template",
+        Skill = "skill",
     }
 }
 
@@ -39,30 +43,32 @@ impl CapabilityKind {
             Self::Tool => "",
             Self::Prompt => "prompt:",
             Self::Resource | Self::Template => "resource:",
+            Self::Skill => "skill:",
         }
     }
 
     /// The kinds whose ids begin differently.
-    pub const GOVERNED: [Self; 3] = [Self::Tool, Self::Prompt, Self::Resource];
+    pub const GOVERNED: [Self; 4] = [Self::Tool, Self::Prompt, Self::Resource, Self::Skill];
 
     /// The kind that policies and events name: a template is a way to name resources.
     #[must_use]
     pub const fn governed(self) -> Self {
         match self {
             Self::Template => Self::Resource,
-            Self::Tool | Self::Prompt | Self::Resource => self,
+            Self::Tool | Self::Prompt | Self::Resource | Self::Skill => self,
         }
     }
 }
 
 /// The name of a tool or prompt at its server: 1 to 256 of `[A-Za-z0-9_.:/-]`, and single spaces between them. MCP
-/// advises fewer, but servers have them. The name of a resource is its URI, that of a template its text.
+/// advises fewer, but servers have them. The name of a resource is its URI, that of a template its text, that of a skill
+/// the URI of its `SKILL.md`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityName(Arc<str>);
 
 /// The one name that policy, audit and upstream all see: `<provider>:<name>` of a tool,
-/// `prompt:<provider>:<name>` of a prompt, and `resource:<provider>:<uri>` of a resource or of a template. No provider
-/// has the name of a kind.
+/// `prompt:<provider>:<name>` of a prompt, `resource:<provider>:<uri>` of a resource or of a template, and
+/// `skill:<provider>:<uri>` of a skill. No provider has the name of a kind.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CapabilityId {
     text: Arc<str>,
@@ -70,6 +76,8 @@ pub struct CapabilityId {
     /// Begin of the provider, and of the name.
     provider: usize,
     name: usize,
+    /// Its action, if it is not the beginning of the text.
+    action: Option<Arc<str>>,
 }
 
 /// The text is no name of that kind.
@@ -142,6 +150,9 @@ impl CapabilityName {
             CapabilityKind::Template => {
                 Template::parse(text).map_err(|error| NameError(error.sentence()))?;
             }
+            CapabilityKind::Skill => {
+                skills::path_of(text).map_err(NameError)?;
+            }
         }
         Ok(Self(text.into()))
     }
@@ -153,8 +164,11 @@ impl CapabilityId {
     pub fn new(kind: CapabilityKind, provider: &ProviderSlug, name: &CapabilityName) -> Self {
         let text = format!("{}{provider}:{name}", kind.prefix());
         let name = text.len() - name.as_str().len();
-        let provider = name - 1 - provider.as_str().len();
-        Self { text: text.into(), kind, provider, name }
+        let begin = name - 1 - provider.as_str().len();
+        let path = text.get(name..).filter(|_| kind == CapabilityKind::Skill);
+        let path = path.and_then(|uri| skills::path_of(uri).ok());
+        let action = path.map(|path| format!("{}{provider}:{path}", kind.prefix()).into());
+        Self { text: text.into(), kind, provider: begin, name, action }
     }
 
     /// The whole id, which no capability of another kind has.
@@ -206,9 +220,12 @@ impl CapabilityId {
         self.kind == CapabilityKind::Resource && self.name() == UNLISTED
     }
 
-    /// The action in policies: all resources of a provider have the same.
+    /// The action in policies: all resources of a provider have the same, and that of a skill names its folder.
     #[must_use]
     pub fn action(&self) -> &str {
+        if let Some(action) = &self.action {
+            return action;
+        }
         let is_resource = self.kind.governed() == CapabilityKind::Resource;
         let end = if is_resource { self.name - 1 } else { self.text.len() };
         self.text.get(..end).unwrap_or_default()
@@ -226,6 +243,9 @@ impl FromStr for CapabilityId {
     fn from_str(text: &str) -> Result<Self, NameError> {
         if let Some(short) = text.strip_prefix(CapabilityKind::Prompt.prefix()) {
             return Self::of_kind(CapabilityKind::Prompt, short);
+        }
+        if let Some(short) = text.strip_prefix(CapabilityKind::Skill.prefix()) {
+            return Self::of_kind(CapabilityKind::Skill, short);
         }
         match text.strip_prefix(CapabilityKind::Resource.prefix()) {
             Some(short) if short.contains('{') => Self::of_kind(CapabilityKind::Template, short),

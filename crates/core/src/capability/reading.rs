@@ -1,9 +1,12 @@
 //! Finding the capability by which a resource is read that no list names.
 
-use std::{cmp::Reverse, sync::Arc};
+use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use super::{Capability, CapabilityId, CapabilityKind};
-use crate::mcp::uris::{ResourceUri, Template};
+use crate::mcp::{
+    skills,
+    uris::{ResourceUri, Template},
+};
 
 /// Steps in which a URI is held against the templates of a provider.
 const MOST_STEPS: usize = 200_000;
@@ -40,8 +43,21 @@ pub fn unlisted(
     all
 }
 
-/// True if one of these capabilities is this resource in another spelling, or a template that makes its URI; also if that
-/// cannot be told within 200,000 steps.
+/// The skill whose folder a resource lies in, or would for readers who take its URI for another, the innermost first; `known`
+/// finds a skill by its id.
+pub fn holding(
+    id: &CapabilityId,
+    mut known: impl FnMut(&CapabilityId) -> Option<Arc<Capability>>,
+) -> Option<Arc<Capability>> {
+    let uri = ResourceUri::parse(id.name()).ok()?;
+    let of = |uri: String| {
+        CapabilityId::of_kind(CapabilityKind::Skill, &format!("{}:{uri}", id.provider())).ok()
+    };
+    skills::above(&uri).filter_map(of).find_map(|skill| known(&skill))
+}
+
+/// True if one of these capabilities is this resource in another spelling, a template that makes its URI, or a skill whose
+/// folder it lies in; also if that cannot be told within 200,000 steps.
 #[must_use]
 pub fn is_among<'a>(id: &CapabilityId, held: impl IntoIterator<Item = &'a CapabilityId>) -> bool {
     let Ok(uri) = ResourceUri::parse(id.name()) else { return false };
@@ -54,12 +70,14 @@ pub fn is_among<'a>(id: &CapabilityId, held: impl IntoIterator<Item = &'a Capabi
         }
     };
     let place = uri.place();
+    let skills: HashSet<String> = skills::above(&uri).collect();
     held.into_iter().any(|it| match it.kind() {
         CapabilityKind::Tool | CapabilityKind::Prompt => false,
         CapabilityKind::Resource => {
             ResourceUri::parse(it.name()).is_ok_and(|other| other.place() == place)
         }
         CapabilityKind::Template => Template::parse(it.name()).is_ok_and(|it| makes(&it)),
+        CapabilityKind::Skill => skills.contains(it.name()),
     })
 }
 
@@ -72,7 +90,8 @@ mod tests {
         let ids = |all: &[&str]| -> Vec<CapabilityId> {
             all.iter().map(|it| format!("resource:crm:{it}").parse().unwrap()).collect()
         };
-        let held = ids(&["notes://h/quar", "notes://h/a:b", "notes://t/{name}"]);
+        let mut held = ids(&["notes://h/quar", "notes://h/a:b", "notes://t/{name}"]);
+        held.push("skill:crm:skill://acme/refunds/SKILL.md".parse().unwrap());
         for (uri, expected) in [
             ("notes://h/quar", true),
             ("notes://h/quar#", true),
@@ -84,6 +103,14 @@ mod tests {
             ("notes://h/other", false),
             ("notes://h/quar/b", false),
             ("notes://t/x/y", false),
+            ("skill://acme/refunds/SKILL.md", true),
+            ("skill://acme/refunds/a/b.md?c", true),
+            ("SKILL://ACME/refunds", true),
+            ("skill:acme/refunds/%61", true),
+            ("skill:///acme//refunds/a", true),
+            ("skill://acme/refunds2/a", false),
+            ("skill://acme/SKILL.md", false),
+            ("docs://acme/refunds/a", false),
         ] {
             assert_eq!(is_among(&ids(&[uri])[0], &held), expected, "{uri}");
         }

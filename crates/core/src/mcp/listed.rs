@@ -1,11 +1,11 @@
-//! Tools, prompts, resources and templates as they stand in the answers to requests for lists.
+//! Tools, prompts, resources, templates and skills as they stand in the answers to requests for lists.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     Era,
     apps::{AppRules, UI},
-    meta,
+    meta, skills, uris,
 };
 use crate::capability::{Capability, CapabilityKind, Definition};
 
@@ -19,6 +19,8 @@ pub struct ListedTool {
     legacy: Option<String>,
     /// Text for hosts of apps, if it differs, and that for legacy ones.
     with_ui: Option<[String; 2]>,
+    /// Text where URIs carry their provider, if it differs.
+    carried: Option<String>,
 }
 
 impl ListedTool {
@@ -35,20 +37,26 @@ impl ListedTool {
         let legacy = definition.output_schema.as_ref().filter(|schema| !is_of_objects(schema));
         let member = match definition.kind {
             CapabilityKind::Tool | CapabilityKind::Prompt => "name",
-            CapabilityKind::Resource => "uri",
+            CapabilityKind::Resource | CapabilityKind::Skill => "uri",
             CapabilityKind::Template => "uriTemplate",
         };
-        Self { member, modern, legacy: legacy.map(|_| members(tool, None, None)), with_ui }
+        let legacy = legacy.map(|_| members(tool, None, None));
+        let is_skill = definition.kind == CapabilityKind::Skill;
+        Self { member, modern, legacy, with_ui, carried: is_skill.then(|| carried(tool)) }
     }
 
     /// Writes the tool under this name, which needs no escape, with its page for a host of apps. Clients of the older era
-    /// know `structuredContent` as an object only, so a schema of anything else is left out for them.
-    pub fn write(&self, name: &str, era: Era, hosts_apps: bool, out: &mut String) {
+    /// know `structuredContent` as an object only, so a schema of anything else is left out for them. The name may be one
+    /// that is `unique` among providers.
+    pub fn write(&self, name: &str, unique: bool, era: Era, hosts_apps: bool, out: &mut String) {
         let with_ui = self.with_ui.as_ref().filter(|_| hosts_apps);
+        let carried = self.carried.as_ref().filter(|_| unique);
         let rest = match (era, &self.legacy, with_ui) {
             (Era::Modern, _, Some([modern, _])) => modern,
             (Era::Legacy(_), _, Some([_, legacy])) | (Era::Legacy(_), Some(legacy), None) => legacy,
-            (Era::Legacy(_), None, None) | (Era::Modern, _, None) => &self.modern,
+            (Era::Legacy(_), None, None) | (Era::Modern, _, None) => {
+                carried.unwrap_or(&self.modern)
+            }
         };
         out.push_str("{\"");
         out.push_str(self.member);
@@ -61,15 +69,15 @@ impl ListedTool {
     /// Bytes that it takes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let more = self.legacy.iter().chain(self.with_ui.iter().flatten());
+        let more = self.legacy.iter().chain(self.with_ui.iter().flatten()).chain(&self.carried);
         self.modern.len() + more.map(String::len).sum::<usize>()
     }
 }
 
 /// The members that describe a tool, whatever its name.
 #[must_use]
-pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
-    let mut members = serde_json::Map::new();
+pub fn described(definition: &Definition) -> Map<String, Value> {
+    let mut members = Map::new();
     let mut add = |name: &str, value: Value| {
         if !value.is_null() {
             members.insert(name.to_owned(), value);
@@ -90,6 +98,10 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
             add("annotations", definition.annotations.clone());
             return members;
         }
+        CapabilityKind::Skill => {
+            let entry = skills::entry(&definition.more, str::to_owned);
+            return Map::from_iter(entry.map(|(name, value)| (name.to_owned(), value)));
+        }
     }
     add("inputSchema", object_schema(definition.input_schema.clone()));
     add("outputSchema", json!(definition.output_schema));
@@ -101,7 +113,7 @@ pub fn described(definition: &Definition) -> serde_json::Map<String, Value> {
 fn ui_of(definition: &Definition, rules: &AppRules) -> Option<Value> {
     match definition.kind {
         CapabilityKind::Tool => definition.ui().cloned(),
-        CapabilityKind::Prompt => None,
+        CapabilityKind::Prompt | CapabilityKind::Skill => None,
         CapabilityKind::Resource | CapabilityKind::Template => {
             definition.more.get(UI).map(|ui| rules.narrow(ui).0)
         }
@@ -118,6 +130,19 @@ fn members(tool: &Capability, output: Option<&Value>, ui: Option<Value>) -> Stri
         meta.insert(UI.to_owned(), ui);
     }
     members.insert(meta::META.to_owned(), meta);
+    text_of(members)
+}
+
+/// The same of a skill whose URIs carry their provider.
+fn carried(skill: &Capability) -> String {
+    let slug = skill.id.provider();
+    let entry = skills::entry(&skill.definition.more, |uri| uris::outer(slug, uri));
+    let meta = (meta::META, json!({(meta::TOOL): skill.id.short()}));
+    let members = entry.into_iter().chain([meta]);
+    text_of(members.map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
+fn text_of(members: Map<String, Value>) -> String {
     let text = Value::Object(members).to_string();
     text.strip_prefix('{').map(str::to_owned).unwrap_or_default()
 }
@@ -153,7 +178,8 @@ mod tests {
 
     fn listed(tool: &Capability, era: Era) -> Value {
         let mut text = String::new();
-        ListedTool::new(tool, Some(&AppRules::default())).write("a__get_it", era, true, &mut text);
+        ListedTool::new(tool, Some(&AppRules::default()))
+            .write("a__get_it", true, era, true, &mut text);
         serde_json::from_str(&text).unwrap()
     }
 
@@ -176,7 +202,7 @@ mod tests {
         );
         let mut text = String::new();
         let known = ListedTool::new(&tool, Some(&AppRules::default()));
-        known.write("a__get_it", Era::Modern, false, &mut text);
+        known.write("a__get_it", true, Era::Modern, false, &mut text);
         assert!(!text.contains("ui://"), "{text}");
         let legacy = listed(&tool, Era::Legacy("2025-11-25"));
         assert_eq!((legacy.get("outputSchema"), &legacy["_meta"]["ui"]), (None, &page));

@@ -17,6 +17,9 @@ crate::words! { listed
         ListResources = "resources/list",
         ListTemplates = "resources/templates/list",
         ReadResource = "resources/read",
+        /// Entries of skills; since 2026-07-28.
+        ListSkills = "skills/list",
+        GetSkill = "skills/get",
         /// Suggestions for an argument of a prompt or of a template.
         Complete = "completion/complete",
         /// A stream of announcements; since 2026-07-28.
@@ -44,6 +47,8 @@ impl Method {
             | Self::ListPrompts
             | Self::ListResources
             | Self::ListTemplates
+            | Self::ListSkills
+            | Self::GetSkill
             | Self::Complete
             | Self::Listen
             | Self::Ping => None,
@@ -58,6 +63,7 @@ impl Method {
             CapabilityKind::Prompt => Self::ListPrompts,
             CapabilityKind::Resource => Self::ListResources,
             CapabilityKind::Template => Self::ListTemplates,
+            CapabilityKind::Skill => Self::ListSkills,
         }
     }
 
@@ -68,6 +74,7 @@ impl Method {
             CapabilityKind::Tool => Self::CallTool,
             CapabilityKind::Prompt => Self::GetPrompt,
             CapabilityKind::Resource | CapabilityKind::Template => Self::ReadResource,
+            CapabilityKind::Skill => Self::GetSkill,
         }
     }
 
@@ -86,6 +93,9 @@ impl Method {
     /// Returns true for a governed call, which is never sent twice.
     #[must_use]
     pub const fn is_use(self) -> bool {
-        matches!(self, Self::CallTool | Self::GetPrompt | Self::ReadResource | Self::Complete)
+        matches!(
+            self,
+            Self::CallTool | Self::GetPrompt | Self::ReadResource | Self::GetSkill | Self::Complete
+        )
     }
 }

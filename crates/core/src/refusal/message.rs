@@ -133,6 +133,8 @@ const SESSION_LOST: &str =
     "does not know the session of this call any more; the call was not sent again";
 const MISFIT: &str = "ran the call, and its result does not fit the output schema of the tool; \
                       `output_schema = \"note\"` of the provider lets such results pass";
+const ALTERED: &str = "answered with something else than the accepted manifest of the skill says; if the skill was \
+                       changed, accept its new version";
 const CANCELLED: &str = "was called, and the caller did not wait for its answer";
 const OTHER_ISSUER: &str =
     "names another authorization server than the operator configured, so nobody is connected";
@@ -189,6 +191,7 @@ const fn failure(reason: UpstreamReason) -> &'static str {
         UpstreamReason::IssuerMismatch => OTHER_ISSUER,
         UpstreamReason::Cancelled => CANCELLED,
         UpstreamReason::OutputMismatch => MISFIT,
+        UpstreamReason::DigestMismatch => ALTERED,
         UpstreamReason::ConnectionReset
         | UpstreamReason::ProtocolError
         | UpstreamReason::InteractionRequired

@@ -62,6 +62,8 @@ crate::words! {
         ResponseTooLarge = "response_too_large",
         /// The result is not what the tool declares, and the provider's must be.
         OutputMismatch = "output_mismatch",
+        /// A file of a skill is not what the accepted manifest says.
+        DigestMismatch = "digest_mismatch",
         /// The server answered with an HTTP status of 500 or more.
         #[serde(rename = "http_5xx")]
         Http5xx = "http_5xx",
@@ -91,6 +93,7 @@ impl UpstreamReason {
             }
             Self::ResponseTooLarge => "its answer is larger than `max_response_bytes`",
             Self::OutputMismatch => "its result does not fit the output schema of the tool",
+            Self::DigestMismatch => "a file of a skill is not what the accepted manifest says",
             Self::Http5xx => "it answered with an HTTP status of 500 or more",
             Self::JsonrpcError => "it answered with a JSON-RPC error",
             Self::SessionLost => "it does not know the MCP session any more",

@@ -1,4 +1,4 @@
-//! `tools/call`, `prompts/get`, `resources/read` and `completion/complete`: a message becomes the governed call that REST
+//! `tools/call`, `prompts/get`, `resources/read`, `skills/get` and `completion/complete`: a message becomes the governed call that REST
 //! makes as well.
 
 mod completion;
@@ -10,6 +10,7 @@ use portcullis_app::{
     Attendance, Conversation, Ctx, Invocation, Offered, View, not_found, parse_id,
 };
 use portcullis_core::{
+    call::Aim,
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
@@ -49,8 +50,7 @@ struct WantedCall {
     of: CapabilityKind,
     kind: Name,
     input: Document,
-    /// The argument that values are suggested for, if no use is asked for.
-    completes: Option<String>,
+    aim: Aim,
 }
 
 /// Name and input of a call as they were sent.
@@ -73,7 +73,7 @@ impl AskedUse {
             return Self::of_completion(of, params);
         }
         let text = |member| params.get(member).and_then(Node::text).map(str::to_owned);
-        if of == CapabilityKind::Resource {
+        if matches!(of, CapabilityKind::Resource | CapabilityKind::Skill) {
             let name =
                 text("uri").ok_or_else(|| ProtocolError::bad_params("`uri` has to be a text."))?;
             return Ok(Self { of, name, input: Document::default(), completion: None });
@@ -114,11 +114,11 @@ impl WantedCall {
         bytes: u64,
         conversation: Conversation,
     ) -> Invocation {
-        let is_use = self.completes.is_none();
+        let is_use = self.aim == Aim::Use;
         let key = if is_use { key } else { Ok(None) };
         Invocation {
             tool: self.capability_id(),
-            completes: self.completes,
+            aim: self.aim,
             view: Ok(View::Mcp),
             key,
             body: Ok((self.input, bytes)),
@@ -201,7 +201,7 @@ fn tell(
     asked.uses(wanted.of, &wanted.tool);
     let params = params.root();
     if let Some(uri) = params.get("uri").and_then(Node::text)
-        && wanted.of == CapabilityKind::Resource
+        && matches!(wanted.of, CapabilityKind::Resource | CapabilityKind::Skill)
     {
         // What depends on answers to questions is not kept.
         let goes_on =
@@ -252,6 +252,10 @@ async fn resolve_call(
 ) -> Result<WantedCall, Outcome> {
     let AskedUse { of, name, input, completion } = asked;
     match (of, &completion) {
+        (CapabilityKind::Skill, _) => {
+            let wanted = wanted_read(face, name);
+            return Ok(WantedCall { of, aim: Aim::Describe, ..wanted });
+        }
         (CapabilityKind::Resource, _) => {
             let mut wanted = wanted_read(face, name);
             let slug = wanted.tool.split(':').next().unwrap_or_default();
@@ -265,40 +269,26 @@ async fn resolve_call(
         }
         (CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template, _) => {}
     }
-    let completes = completion.map(|(argument, _)| argument);
-    if let (Face::All(_), CapabilityKind::Tool) = (face, of) {
-        match name.as_str() {
-            search::FIND => return Err(answer(search::find(gateway, ctx, &input, era).await)),
-            search::DESCRIBE => {
-                return Err(answer(search::describe(gateway, ctx, &input, era).await));
-            }
-            search::CALL => {
-                let called = search::called(&input);
-                let problem = "call_tool takes `id`, a text, and `input`, an object.";
-                let (id, input) = called.ok_or_else(|| search::wrong(problem, era))?;
-                let (tool, kind) = if id.contains(':') {
-                    let is_for_pages = gateway.app.tools.is_for_pages_alone(ctx, &id);
-                    (id, if is_for_pages { Name::Unlisted } else { Name::Id })
-                } else {
-                    find_id(gateway, ctx, face, id).await?
-                };
-                return Ok(WantedCall { tool, of, kind, input, completes });
-            }
-            _ => {}
-        }
+    let aim = completion.map_or(Aim::Use, |(argument, _)| Aim::Complete(argument));
+    if let (Face::All(_), CapabilityKind::Tool) = (face, of)
+        && let Some(called) = find_called(gateway, ctx, face, &name, &input, era).await?
+    {
+        return Ok(called);
     }
     let found = gateway.app.tools.named_tool(ctx, face.provider(), of, &name).await?;
     let seen = |it: &&Offered| match of {
         // Pages of apps call where these are.
         CapabilityKind::Tool => face.provider().is_some() || !it.tool.is_for_pages_alone(),
-        CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
-            gateway.app.tools.seen(ctx, &it.tool.id).is_ok()
-        }
+        CapabilityKind::Prompt
+        | CapabilityKind::Resource
+        | CapabilityKind::Template
+        | CapabilityKind::Skill => gateway.app.tools.seen(ctx, &it.tool.id).is_ok(),
     };
     let (tool, kind) = match found.as_ref().and_then(|it| it.get()).filter(seen) {
         Some(found) => {
-            let is_known = |name: &String| found.tool.listed_definition().takes(name);
-            if !completes.as_ref().is_none_or(is_known) {
+            if let Aim::Complete(argument) = &aim
+                && !found.tool.listed_definition().takes(argument)
+            {
                 return Err(no_argument().into());
             }
             mirrored(found, input.root(), era, headers)?;
@@ -306,7 +296,34 @@ async fn resolve_call(
         }
         None => unlisted(gateway, ctx, face, of, name),
     };
-    Ok(WantedCall { tool, of, kind, input, completes })
+    Ok(WantedCall { tool, of, kind, input, aim })
+}
+
+/// The call that `call_tool` makes of this input; `None` if it is not the tool of this name. The other tools that find
+/// tools are answered.
+async fn find_called(
+    gateway: &Gateway,
+    ctx: &Ctx,
+    face: &Face,
+    name: &str,
+    input: &Document,
+    era: Era,
+) -> Result<Option<WantedCall>, Outcome> {
+    match name {
+        search::FIND => return Err(answer(search::find(gateway, ctx, input, era).await)),
+        search::DESCRIBE => return Err(answer(search::describe(gateway, ctx, input, era).await)),
+        search::CALL => {}
+        _ => return Ok(None),
+    }
+    let problem = "call_tool takes `id`, a text, and `input`, an object.";
+    let (id, input) = search::called(input).ok_or_else(|| search::wrong(problem, era))?;
+    let (tool, kind) = if id.contains(':') {
+        let is_for_pages = gateway.app.tools.is_for_pages_alone(ctx, &id);
+        (id, if is_for_pages { Name::Unlisted } else { Name::Id })
+    } else {
+        find_id(gateway, ctx, face, id).await?
+    };
+    Ok(Some(WantedCall { tool, of: CapabilityKind::Tool, kind, input, aim: Aim::Use }))
 }
 
 /// The resource that is read. Where URIs carry their provider, one that carries none names no resource.
@@ -316,7 +333,7 @@ fn wanted_read(face: &Face, uri: String) -> WantedCall {
         Some((slug, uri)) => (format!("{slug}:{uri}"), Name::Id, uri),
         None => (uri.clone(), Name::Unlisted, uri),
     };
-    WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })), completes: None }
+    WantedCall { tool, of, kind, input: Document::of(&json!({ "uri": uri })), aim: Aim::Use }
 }
 
 /// The provider, and the URI or template as it knows it.

@@ -1,4 +1,4 @@
-//! Lists of tools, prompts, resources and templates: the texts of what the caller may use, page by page.
+//! Lists of tools, prompts, resources, templates and skills: the texts of what the caller may use, page by page.
 
 use std::sync::Arc;
 
@@ -70,6 +70,7 @@ impl Listing<'_> {
             CapabilityKind::Prompt => "prompts",
             CapabilityKind::Resource => "resources",
             CapabilityKind::Template => "resourceTemplates",
+            CapabilityKind::Skill => "skills",
         }
     }
 
@@ -114,6 +115,7 @@ impl Listing<'_> {
             CapabilityKind::Prompt => "mcp_prompts",
             CapabilityKind::Resource => "mcp_resources",
             CapabilityKind::Template => "mcp_templates",
+            CapabilityKind::Skill => "mcp_skills",
         };
         then(&cursors::List { org, name, filters: &filters })
     }

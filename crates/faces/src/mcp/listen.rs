@@ -78,7 +78,9 @@ const fn member_of(kind: CapabilityKind) -> &'static str {
     match kind {
         CapabilityKind::Tool => "toolsListChanged",
         CapabilityKind::Prompt => "promptsListChanged",
-        CapabilityKind::Resource | CapabilityKind::Template => "resourcesListChanged",
+        CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => {
+            "resourcesListChanged"
+        }
     }
 }
 
@@ -152,7 +154,7 @@ impl Listener {
                 let method = match kind {
                     CapabilityKind::Tool => "notifications/tools/list_changed",
                     CapabilityKind::Prompt => "notifications/prompts/list_changed",
-                    CapabilityKind::Resource | CapabilityKind::Template => {
+                    CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => {
                         "notifications/resources/list_changed"
                     }
                 };

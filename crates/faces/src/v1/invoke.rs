@@ -11,6 +11,7 @@ use axum::{
 use bytes::Bytes;
 use portcullis_app::{Conversation, Ctx, Invocation, Stage, View};
 use portcullis_core::{
+    call::Aim,
     capability::CapabilityId,
     json::{Document, JsonValue, Node},
     refusal::Refusal,
@@ -98,7 +99,7 @@ pub(super) async fn used(
         let size = u64::try_from(bytes).unwrap_or(u64::MAX);
         let body = input.map(|input| (input, size));
         let view = view(raw.as_deref());
-        Invocation { tool, completes: None, view, key, body, conversation, task: None }
+        Invocation { tool, aim: Aim::Use, view, key, body, conversation, task: None }
     };
     waiting::invoke(gateway, ctx, NamedBy::Id, wait, bytes, asked).await
 }

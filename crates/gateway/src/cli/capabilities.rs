@@ -49,11 +49,12 @@ pub(super) enum Kind {
     Resource,
     #[value(name = "resource_template", alias = "template")]
     Template,
+    Skill,
 }
 
 #[derive(Args)]
 pub(super) struct Which {
-    /// Id, `<provider>:<tool_name>`, `prompt:<provider>:<name>` or `resource:<provider>:<uri>`
+    /// Id, `<provider>:<tool_name>`, `prompt:<provider>:<name>`, `resource:<provider>:<uri>` or `skill:<provider>:<uri>`
     #[arg(value_name = "ID")]
     id: String,
     /// Id or name of the org, when several have a provider of this slug

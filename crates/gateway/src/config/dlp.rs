@@ -201,7 +201,7 @@ impl External {
 
 /// Reason that the `tool` of an exception fits no tool of these providers, if that is certain.
 fn without_tool(tool: &str, slugs: &[&str]) -> Option<String> {
-    let kinds = [CapabilityKind::Prompt, CapabilityKind::Resource];
+    let kinds = [CapabilityKind::Prompt, CapabilityKind::Resource, CapabilityKind::Skill];
     let short = kinds.iter().find_map(|kind| tool.strip_prefix(kind.prefix())).unwrap_or(tool);
     let (start, is_pattern) = short.split_once('*').map_or((tool, false), |(it, _)| (it, true));
     let provider = match start.split_once(':') {

@@ -68,7 +68,7 @@ pub(crate) struct Provider {
     /// The host may have a private or loopback address, and may be spoken to without TLS.
     #[serde(default)]
     allow_private: bool,
-    /// Kinds of its offer that pass: `tools`, `prompts`, `resources`, `apps`; tools alone when absent.
+    /// Kinds of its offer that pass: `tools`, `prompts`, `resources`, `apps`, `skills`; tools alone when absent.
     expose: Option<Vec<Exposed>>,
     /// Addresses that pages of its apps may name; none when absent.
     apps_csp: Option<AppsCsp>,
@@ -76,6 +76,9 @@ pub(crate) struct Provider {
     apps_permissions: Option<Vec<String>>,
     /// These pages may have an origin of their choice.
     apps_domain: Option<bool>,
+    /// Its skills pass although their files have no digests.
+    #[serde(default)]
+    allow_dynamic_skills: bool,
     /// Era of MCP that it speaks; found out when absent.
     #[serde(default)]
     protocol: Protocol,
@@ -219,6 +222,7 @@ impl Provider {
             max_in_flight: self.max_in_flight.unwrap_or(defaults.max_in_flight),
             kinds: self.kinds()?,
             apps: self.apps()?,
+            dynamic_skills: self.allow_dynamic_skills,
             ..defaults
         };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
@@ -250,6 +254,9 @@ impl Provider {
         let Some(exposed) = &self.expose else { return Ok(vec![CapabilityKind::Tool]) };
         let named = exposed.iter().flat_map(|it| it.kinds()).copied();
         let named: BTreeSet<CapabilityKind> = named.collect();
+        if self.allow_dynamic_skills && !named.contains(&CapabilityKind::Skill) {
+            return Err("`allow_dynamic_skills` needs `skills` in `expose`".to_owned());
+        }
         if named.is_empty() {
             return Err(
                 "`expose` is empty, so nothing would pass; leave the provider out".to_owned()

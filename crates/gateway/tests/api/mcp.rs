@@ -19,6 +19,7 @@ mod questions;
 mod resources;
 mod search;
 mod security;
+mod skills;
 mod streams;
 mod tasks;
 

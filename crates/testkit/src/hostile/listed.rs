@@ -2,17 +2,36 @@
 
 use serde_json::{Value, json};
 
-use super::HostileTool;
+use super::{HostileTool, Script};
 
 impl HostileTool {
     pub(super) fn is_tool(&self) -> bool {
         let is_more = self.is_list() || self.name.starts_with('?');
-        self.prompt.is_none() && self.resource.is_none() && !is_more
+        self.prompt.is_none() && self.resource.is_none() && self.skill.is_none() && !is_more
     }
 
     /// True if it stands for the answer to the method of its name, which is that of a list.
     pub(super) fn is_list(&self) -> bool {
         ["prompts/list", "resources/list", "resources/templates/list"].contains(&&*self.name)
+    }
+
+    pub(super) const fn is_skill(&self) -> bool {
+        self.skill.is_some()
+    }
+
+    /// The entry of a skill in lists.
+    fn entry(&self) -> Option<Value> {
+        let mut entry = self.skill.clone()?;
+        entry.as_object_mut()?.insert("uri".to_owned(), json!(self.name));
+        Some(entry)
+    }
+
+    /// The script of the answer to a request for a skill: its entry in place of an echo.
+    pub(super) fn entry_script(&self) -> Script {
+        match (&self.script, self.entry()) {
+            (Script::Echo, Some(entry)) => Script::Result(json!({ "skill": entry }).to_string()),
+            (script, _) => script.clone(),
+        }
     }
 
     /// True for the resource of this URI, and for a template that begins like it.
@@ -28,6 +47,7 @@ pub(super) fn listed(tools: &[HostileTool], method: &str) -> (&'static str, Vec<
     match method {
         "prompts/list" => ("prompts", tools.iter().filter_map(define_prompt).collect()),
         "resources/list" => ("resources", define_resources(tools, "uri")),
+        "skills/list" => ("skills", tools.iter().filter_map(HostileTool::entry).collect()),
         "resources/templates/list" => ("resourceTemplates", define_resources(tools, "uriTemplate")),
         _ => ("tools", tools.iter().filter(|it| it.is_tool()).map(define).collect()),
     }

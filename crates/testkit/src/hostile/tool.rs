@@ -17,6 +17,7 @@ impl HostileTool {
             script,
             prompt: None,
             resource: None,
+            skill: None,
             meta: None,
         }
     }
@@ -46,6 +47,13 @@ impl HostileTool {
     #[must_use]
     pub fn reading(mut self, members: Value) -> Self {
         self.resource = Some(members);
+        self
+    }
+
+    /// A skill of this URI, with an entry of these members instead of a tool.
+    #[must_use]
+    pub fn instructing(mut self, entry: Value) -> Self {
+        self.skill = Some(entry);
         self
     }
 

@@ -140,19 +140,21 @@ pub(crate) struct Malformed;
 
 /// Paths of the lists of definitions in a response. A definition that cannot be read is left out, so that it does
 /// not hide the others.
-const LISTS: [&[&str]; 4] = [
+const LISTS: [&[&str]; 5] = [
     &["result", "tools"],
     &["result", "prompts"],
     &["result", "resources"],
     &["result", "resourceTemplates"],
+    &["result", "skills"],
 ];
 
 /// The names of definitions that stand beside this result, by the member that names them in its list.
 fn names_in(definitions: &[&[u8]], result: Node<'_>) -> Vec<String> {
-    let member = match (result.get("resources"), result.get("resourceTemplates")) {
-        (Some(_), _) => "uri",
-        (None, Some(_)) => "uriTemplate",
-        (None, None) => "name",
+    let has = |list| result.get(list).is_some();
+    let member = match has("resourceTemplates") {
+        _ if has("resources") || has("skills") => "uri",
+        true => "uriTemplate",
+        false => "name",
     };
     let name = |definition: &&[u8]| json::text_member(definition, member).unwrap_or_default();
     definitions.iter().map(name).collect()

@@ -101,7 +101,8 @@ impl Outgoing<'_> {
         if let Some(said) = self.said {
             said.hear(&error.message);
         }
-        if self.method == Method::ReadResource && error.is_about_a_resource() {
+        let reads = matches!(self.method, Method::ReadResource | Method::GetSkill);
+        if reads && error.is_about_a_resource() {
             return CallError::not_found();
         }
         error.to_call_error()

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::tools;
+use super::{skills, tools};
 
 const GUIDE: &str = "sample://guide";
 const CUSTOMER: &str = "sample://customers/";
@@ -34,7 +34,7 @@ pub(super) fn read(params: &Map<String, Value>) -> Option<Value> {
     let uri = params.get("uri").and_then(Value::as_str)?;
     let (mime, text) = match uri.strip_prefix(CUSTOMER) {
         None if uri == GUIDE => ("text/markdown", GUIDE_TEXT.to_owned()),
-        None => return None,
+        None => ("text/markdown", skills::file(uri)?.to_owned()),
         Some(id) => ("application/json", tools::customer(id)?.to_string()),
     };
     Some(json!({"contents": [{"uri": uri, "mimeType": mime, "text": text}]}))

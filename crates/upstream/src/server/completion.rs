@@ -32,7 +32,9 @@ impl Server {
         let name = of.definition.name.as_str();
         let reference = match of.id.kind() {
             CapabilityKind::Tool | CapabilityKind::Prompt => Reference::Prompt(name),
-            CapabilityKind::Resource | CapabilityKind::Template => Reference::Template(name),
+            CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => {
+                Reference::Template(name)
+            }
         };
         let request = Outgoing {
             completion: Some((reference, completion)),

@@ -1,7 +1,11 @@
 //! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
 //! trial, and pinned.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use portcullis_core::{
     capability::{
@@ -9,6 +13,7 @@ use portcullis_core::{
     },
     clock::Timestamp,
     id::OrgId,
+    mcp::{skills, uris::ResourceUri},
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::DefinitionList;
@@ -33,6 +38,7 @@ impl Tools {
         // Pages that tools name are among them, if they were listed.
         let names: BTreeSet<_> = kept.iter().map(|it| (it.kind, it.name.as_str())).collect();
         list.definitions.retain(|it| !names.contains(&(it.kind, it.name.as_str())));
+        without_files_of_skills(&mut list.definitions, &kept);
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(
@@ -56,6 +62,19 @@ impl Tools {
             self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await?;
         shown.extend(kept);
         Ok(shown)
+    }
+}
+
+/// Takes the files of skills from the resources: they are listed and read as these alone.
+fn without_files_of_skills(all: &mut Vec<Definition>, kept: &[Definition]) {
+    let skills = all.iter().chain(kept).filter(|it| it.kind == CapabilityKind::Skill);
+    let skills: HashSet<String> = skills.map(|it| it.name.to_string()).collect();
+    let is_inside = |it: &Definition| {
+        let uri = ResourceUri::parse(it.name.as_str());
+        uri.is_ok_and(|uri| skills::above(&uri).any(|skill| skills.contains(&skill)))
+    };
+    if !skills.is_empty() {
+        all.retain(|it| it.kind != CapabilityKind::Resource || !is_inside(it));
     }
 }
 

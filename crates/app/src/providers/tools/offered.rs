@@ -94,8 +94,9 @@ impl Offer {
 
 /// The names of all in a list of several providers: URIs carry their provider.
 fn names_of(tools: &[Arc<Capability>]) -> Vec<Option<String>> {
-    let is_resource = |it: &Capability| it.id.kind().governed() == CapabilityKind::Resource;
-    if !tools.first().is_some_and(|first| is_resource(first)) {
+    let has_name =
+        |it: &Capability| matches!(it.id.kind(), CapabilityKind::Tool | CapabilityKind::Prompt);
+    if tools.first().is_none_or(|first| has_name(first)) {
         return names::offered(&tools.iter().map(|tool| &tool.id).collect::<Vec<_>>());
     }
     tools.iter().map(|it| Some(uris::outer(it.id.provider(), it.id.name()))).collect()

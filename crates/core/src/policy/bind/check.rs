@@ -95,6 +95,8 @@ fn check_literal(
         ("unknown_prompt", catalogue.entity(CapabilityKind::Prompt, id))
     } else if *kind == entity_types().resource {
         ("unknown_resource", catalogue.entity(CapabilityKind::Resource, id))
+    } else if *kind == entity_types().skill {
+        ("unknown_skill", catalogue.entity(CapabilityKind::Skill, id))
     } else if *kind == entity_types().provider {
         ("unknown_provider", catalogue.provider(id))
     } else {
@@ -116,9 +118,9 @@ fn check_literal(
             check.warnings.push(warning);
             return;
         }
-        NameLookup::NoTool => format!("`{id}`: the provider has no such tool or prompt"),
+        NameLookup::NoTool => format!("`{id}`: the provider has no such tool, prompt or skill"),
         NameLookup::NoName => {
-            format!("`{id}` is neither a tool, a prompt, a resource nor a group of them")
+            format!("`{id}` is neither a tool, a prompt, a resource, a skill nor a group of them")
         }
     };
     check.problems.push(Problem::new(offset(), code, problem));
@@ -157,7 +159,8 @@ fn check_scope(policy: &Compiled, check: &mut NameCheck) {
         check.problems.push(Problem::new(offset, "group_compared", message));
     }
     let principals = [&entity_types().user, &entity_types().service];
-    let used = [&entity_types().tool, &entity_types().prompt, &entity_types().resource];
+    let types = entity_types();
+    let used = [&types.tool, &types.prompt, &types.resource, &types.skill];
     let wanted =
         [(scope.principal.parts().1, &principals[..]), (scope.resource.parts().1, &used[..])];
     for (kind, allowed) in wanted {

@@ -84,6 +84,9 @@ pub(in crate::policy) fn context<'a>(
     if let (Some(_), Some(uri)) = (wanted.member("resource"), question.input.get("uri")) {
         fields.push(("resource".into(), resource(question, uri)?));
     }
+    if let (Some(_), Some(uri)) = (wanted.member("skill"), question.input.get("uri")) {
+        fields.push(("skill".into(), skill(question, uri)));
+    }
     if wanted.member("dlp").is_some() {
         fields.push(("dlp".into(), dlp(&question.dlp)));
     }
@@ -137,6 +140,14 @@ fn resource<'a>(question: &'a Question<'_>, uri: Node<'_>) -> Result<Plain<'a>, 
     ];
     let told = members.into_iter().filter_map(|(name, value)| Some((name.into(), value?)));
     Ok(Plain::Record(told.collect()))
+}
+
+/// The file of a skill that is read, with its digest if its manifest has one.
+fn skill<'a>(question: &'a Question<'_>, uri: Node<'_>) -> Plain<'a> {
+    let uri = uri.text().unwrap_or_default().to_owned();
+    let entry = question.tool.file(&uri).flatten();
+    let digest = entry.map(|it| ("digest".into(), Plain::Text(it.digest.into())));
+    Plain::Record([("uri".into(), Plain::Text(uri.into()))].into_iter().chain(digest).collect())
 }
 
 fn dlp<'a>(facts: &DlpFacts<'a>) -> Plain<'a> {

@@ -18,7 +18,8 @@ pub(in crate::policy) const HINTS: [&str; 3] =
     ["hint:read_only", "hint:destructive", "hint:open_world"];
 
 /// The action groups of all capabilities of a kind.
-pub(in crate::policy) const KINDS: [&str; 3] = ["kind:prompt", "kind:resource", "kind:tool"];
+pub(in crate::policy) const KINDS: [&str; 4] =
+    ["kind:prompt", "kind:resource", "kind:skill", "kind:tool"];
 /// Begin of the action group that every capability of a provider is in, before its slug.
 pub(in crate::policy) const PROVIDER: &str = "provider:";
 
@@ -33,7 +34,8 @@ pub(in crate::policy) fn provider_of(id: &str) -> Option<&str> {
     if let Some(slug) = id.strip_prefix(CapabilityKind::Resource.prefix()) {
         return slug.split(':').next();
     }
-    let id = id.strip_prefix(CapabilityKind::Prompt.prefix()).unwrap_or(id);
+    let kinds = [CapabilityKind::Prompt, CapabilityKind::Skill];
+    let id = kinds.iter().find_map(|kind| id.strip_prefix(kind.prefix())).unwrap_or(id);
     Some(id.split_once(':')?.0)
 }
 
@@ -48,6 +50,7 @@ pub(in crate::policy) struct EntityTypes {
     pub(in crate::policy) tool: EntityTypeName,
     pub(in crate::policy) prompt: EntityTypeName,
     pub(in crate::policy) resource: EntityTypeName,
+    pub(in crate::policy) skill: EntityTypeName,
     pub(in crate::policy) provider: EntityTypeName,
     pub(in crate::policy) label: EntityTypeName,
     pub(in crate::policy) action: EntityTypeName,
@@ -63,6 +66,7 @@ static ENTITY_TYPES: LazyLock<EntityTypes> = LazyLock::new(|| EntityTypes {
     tool: type_name("Mcp::Tool"),
     prompt: type_name("Mcp::Prompt"),
     resource: type_name("Mcp::Resource"),
+    skill: type_name("Mcp::Skill"),
     provider: type_name("Mcp::Provider"),
     label: type_name("Mcp::Label"),
     action: type_name("Mcp::Action"),
@@ -97,6 +101,7 @@ pub(in crate::policy) fn resource_type(kind: CapabilityKind) -> &'static EntityT
         CapabilityKind::Tool => &entity_types().tool,
         CapabilityKind::Prompt => &entity_types().prompt,
         CapabilityKind::Resource | CapabilityKind::Template => &entity_types().resource,
+        CapabilityKind::Skill => &entity_types().skill,
     }
 }
 
@@ -115,7 +120,7 @@ impl EntityTypes {
     pub(in crate::policy) fn knows(&self, kind: &EntityTypeName) -> bool {
         let all = [
             &self.user, &self.service, &self.group, &self.role, &self.scope, &self.org, &self.tool,
-            &self.prompt, &self.resource, &self.provider, &self.label, &self.action,
+            &self.prompt, &self.resource, &self.skill, &self.provider, &self.label, &self.action,
         ];
         all.contains(&kind)
     }

@@ -45,6 +45,7 @@ impl PolicySet {
             paths: Arc::clone(&slot.listing),
             // What policies see of a resource follows from its URI.
             input: match (slot.reads.member("resource"), slot.reads.member("input")) {
+                _ if slot.reads.member("skill").is_some() => question.input.to_value(),
                 (Some(wanted), None) => read_of_resource(question.input, wanted),
                 (Some(_), Some(_)) => question.input.to_value(),
                 (None, _) => of("input", question.input),

@@ -26,7 +26,8 @@ fn names_of_prompts_are_checked_as_those_of_tools() {
         ("action == Mcp::Action::\"prompt:greet\", resource", "unknown_action"),
         ("action == Mcp::Action::\"kind:prompt\", resource", "group_compared"),
         ("action == Mcp::Action::\"provider:crm\", resource", "group_compared"),
-        ("action in Mcp::Action::\"kind:skill\", resource", "unknown_action"),
+        ("action in Mcp::Action::\"kind:event\", resource", "unknown_action"),
+        ("action == Mcp::Action::\"skill:crm\", resource", "unknown_action"),
         ("action, resource == Mcp::Prompt::\"crm:nope\"", "unknown_prompt"),
         ("action, resource == Mcp::Prompt::\"prompt:crm:greet\"", "unknown_prompt"),
     ] {
@@ -114,6 +115,69 @@ fn reads_of_resources_are_judged_by_their_uris() {
     let set = loaded(forbid, &all);
     for input in [json!({"uri": "no uri"}), json!({"uri": 7}), json!({})] {
         assert_ne!(said(&ask(&set, &all[0], &input)), "allow p", "{input}");
+    }
+}
+
+/// A skill with two files, and one whose files have no digests.
+fn skills() -> Vec<Arc<Capability>> {
+    let of = |uri: &str, files: &Value| {
+        let name = CapabilityName::of_kind(CapabilityKind::Skill, uri).unwrap();
+        let more = json!({"frontmatter": {"name": "x", "description": "Does it."}, "files": files});
+        let definition = Definition::skill(name, more);
+        let crm: ProviderSlug = "crm".parse().unwrap();
+        Arc::new(Capability::new(&crm, definition, Timestamp::default()).unwrap())
+    };
+    let files = json!({
+        "skill://acme/refunds/SKILL.md": {"digest": "sha256:aa", "size": 1},
+        "skill://acme/refunds/a.md": {"digest": "sha256:bb", "size": 2},
+    });
+    vec![
+        of("skill://acme/refunds/SKILL.md", &files),
+        of("skill://daily/SKILL.md", &json!("dynamic")),
+    ]
+}
+
+#[test]
+fn reads_of_skills_are_judged_by_their_folder_and_file() {
+    let all = skills();
+    for (scope, code) in [
+        ("action == Mcp::Action::\"skill:crm:refunds\", resource", "unknown_action"),
+        ("action == Mcp::Action::\"skill:crm:skill://daily/SKILL.md\", resource", "unknown_action"),
+        ("action, resource == Mcp::Skill::\"crm:refunds\"", "unknown_skill"),
+        ("action, resource == Mcp::Skill::\"daily\"", "unknown_skill"),
+    ] {
+        let errors = load(&format!("@id(\"p\") permit (principal, {scope});"), &all).unwrap_err();
+
+        assert_eq!(errors[0].code, code, "{scope}");
+    }
+    // Scope and condition: two files of one, and a file of one without digests.
+    for (rest, wanted) in [
+        ("action, resource)", [true, true, true]),
+        ("action in Mcp::Action::\"kind:skill\", resource)", [true, true, true]),
+        ("action in Mcp::Action::\"provider:crm\", resource)", [true, true, true]),
+        ("action in Mcp::Action::\"hint:read_only\", resource is Mcp::Skill)", [true, true, true]),
+        ("action in Mcp::Action::\"crm:*\", resource)", [false, false, false]),
+        ("action in Mcp::Action::\"kind:resource\", resource)", [false, false, false]),
+        ("action == Mcp::Action::\"skill:crm:acme/refunds\", resource)", [true, true, false]),
+        ("action, resource == Mcp::Skill::\"crm:daily\")", [false, false, true]),
+        (
+            "action in Mcp::Action::\"kind:skill\", resource) when { context.skill has digest }",
+            [true, true, false],
+        ),
+        (
+            "action in Mcp::Action::\"kind:skill\", resource) when { context.skill.uri like \"*.md\" && context.skill has digest && context.skill.digest == \"sha256:bb\" }",
+            [false, true, false],
+        ),
+    ] {
+        let set = loaded(&format!("@id(\"p\") permit (principal, {rest};"), &all);
+        let reads = [
+            (&all[0], "skill://acme/refunds/SKILL.md"),
+            (&all[0], "skill://acme/refunds/a.md"),
+            (&all[1], "skill://daily/any"),
+        ];
+        let found = reads.map(|(it, uri)| said(&ask(&set, it, &json!({"uri": uri}))) == "allow p");
+
+        assert_eq!(found, wanted, "{rest}");
     }
 }
 

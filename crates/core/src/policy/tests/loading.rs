@@ -133,7 +133,7 @@ fn an_unknown_name_points_at_itself() {
 
     assert_eq!(
         errors[0].to_string(),
-        "test.cedar:3:26: `github:nope`: the provider has no such tool or prompt"
+        "test.cedar:3:26: `github:nope`: the provider has no such tool, prompt or skill"
     );
     assert_eq!(errors.len(), 1);
 }

@@ -83,13 +83,13 @@ impl Catalogue {
     /// The tool of this id, or why it is not known here.
     pub fn find_tool(&self, id: &str) -> Result<Arc<Capability>, &'static str> {
         let parsed: CapabilityId =
-            id.parse().map_err(|_| "this is no id of a tool, prompt or resource")?;
+            id.parse().map_err(|_| "this is no id of a tool, prompt, resource or skill")?;
         let provider =
             self.providers.get(parsed.provider()).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
         if parsed.kind().governed() != CapabilityKind::Resource {
             let found = tools.get(parsed.slot()).cloned();
-            return found.ok_or("the provider lists no such tool or prompt");
+            return found.ok_or("the provider lists no such tool, prompt or skill");
         }
         let resources = self.resources.get(parsed.provider()).into_iter().flatten();
         let listed = resources.clone().find(|it| it.id == parsed).cloned();
@@ -103,13 +103,25 @@ impl Catalogue {
             let is_slug = slug.parse::<ProviderSlug>().is_ok();
             return if is_slug { self.provider(slug) } else { NameLookup::NoName };
         }
-        let Ok(parsed) = id.parse::<CapabilityId>() else { return NameLookup::NoName };
-        match self.providers.get(parsed.provider()) {
+        let (kind, provider) = match id.strip_prefix(CapabilityKind::Skill.prefix()) {
+            // The action of a skill names its folder, and not its URI.
+            Some(short) => match short.split_once(':') {
+                Some((slug, _)) if slug.parse::<ProviderSlug>().is_ok() => {
+                    (CapabilityKind::Skill, slug.to_owned())
+                }
+                Some(_) | None => return NameLookup::NoName,
+            },
+            None => match id.parse::<CapabilityId>() {
+                Ok(parsed) => (parsed.kind(), parsed.provider().to_owned()),
+                Err(_) => return NameLookup::NoName,
+            },
+        };
+        match self.providers.get(&provider) {
             None => NameLookup::NoProvider,
             Some(None) => NameLookup::NotYet,
             Some(Some(tools)) if tools.contains_key(id) => NameLookup::Yes,
             // Lists of tools alone tell nothing of prompts.
-            Some(Some(tools)) if !tools.values().any(|it| it.id.kind() == parsed.kind()) => {
+            Some(Some(tools)) if !tools.values().any(|it| it.id.kind() == kind) => {
                 NameLookup::NotYet
             }
             Some(Some(_)) => NameLookup::NoTool,
@@ -118,7 +130,7 @@ impl Catalogue {
 
     /// Looks up an entity of this kind by its id: the provider of resources, else the id without the kind.
     pub(in crate::policy) fn entity(&self, kind: CapabilityKind, short: &str) -> NameLookup {
-        if kind == CapabilityKind::Resource {
+        if matches!(kind, CapabilityKind::Resource | CapabilityKind::Skill) {
             return self.capability(&format!("{}{short}", kind.prefix()));
         }
         match CapabilityId::of_kind(kind, short) {
@@ -214,6 +226,7 @@ impl ToolFacts {
             CapabilityKind::Resource | CapabilityKind::Template => {
                 ("kind:resource", of_provider.clone())
             }
+            CapabilityKind::Skill => ("kind:skill", of_provider.clone()),
         };
         let mut groups = vec![provider_group.clone(), kind.to_owned(), EVERYTHING.to_owned()];
         if provider_group != of_provider {
@@ -227,11 +240,14 @@ impl ToolFacts {
             within: groups.iter().map(|group| uid(&entity_types().action, group)).collect(),
         };
         let labels = labels.iter().map(|label| uid(&entity_types().label, label));
-        // All resources of a provider are one entity, which has its name.
-        let is_resource = tool.id.kind().governed() == CapabilityKind::Resource;
-        let of_resource = is_resource.then(|| tool.id.provider());
+        // All resources of a provider are one entity, which has its name, and a skill has that of its folder.
+        let named = match tool.id.kind() {
+            CapabilityKind::Tool | CapabilityKind::Prompt => None,
+            CapabilityKind::Resource | CapabilityKind::Template => Some(tool.id.provider()),
+            CapabilityKind::Skill => tool.id.action().strip_prefix(CapabilityKind::Skill.prefix()),
+        };
         let resource = Member {
-            uid: uid(resource_type(tool.id.kind()), of_resource.unwrap_or_else(|| tool.id.short())),
+            uid: uid(resource_type(tool.id.kind()), named.unwrap_or_else(|| tool.id.short())),
             near: Some(provider.clone()),
             within: labels.chain([provider]).collect(),
         };
@@ -243,7 +259,7 @@ impl ToolFacts {
             groups,
             hints,
             schema_enforced: tool.unenforced().is_empty(),
-            name: of_resource.unwrap_or_else(|| tool.id.name()).to_owned(),
+            name: named.unwrap_or_else(|| tool.id.name()).to_owned(),
         }
     }
 

@@ -133,13 +133,14 @@ impl Declared {
     }
 }
 
-/// The pattern that names all tools of a provider; prompts are named one by one, and resources by their provider.
+/// The pattern that names all tools of a provider; prompts and skills are named one by one, and resources by their provider.
 fn group(tool: &CapabilityId) -> String {
     match tool.kind() {
         CapabilityKind::Tool => format!("{}:*", tool.provider()),
-        CapabilityKind::Prompt | CapabilityKind::Resource | CapabilityKind::Template => {
-            tool.action().to_owned()
-        }
+        CapabilityKind::Prompt
+        | CapabilityKind::Resource
+        | CapabilityKind::Template
+        | CapabilityKind::Skill => tool.action().to_owned(),
     }
 }
 
@@ -218,6 +219,9 @@ fn fact(name: String, written: WrittenFact) -> Result<Fact, String> {
 fn is_pattern(text: &str) -> bool {
     if let Some(slug) = text.strip_prefix(CapabilityKind::Resource.prefix()) {
         return slug.parse::<ProviderSlug>().is_ok();
+    }
+    if let Some(skill) = text.strip_prefix(CapabilityKind::Skill.prefix()) {
+        return skill.split_once(':').is_some_and(|(slug, _)| slug.parse::<ProviderSlug>().is_ok());
     }
     match text.strip_suffix(":*") {
         Some(provider) => provider.parse::<ProviderSlug>().is_ok(),

@@ -87,6 +87,7 @@ fn add_tool(actions: &mut Map<String, Value>, tool: &ToolFacts, shapes: &Shapes)
         CapabilityKind::Tool => "Tool",
         CapabilityKind::Prompt => "Prompt",
         CapabilityKind::Resource | CapabilityKind::Template => "Resource",
+        CapabilityKind::Skill => "Skill",
     };
     let groups: Vec<Value> = tool.groups.iter().map(|group| json!({ "id": group })).collect();
     let applies_to = json!({
@@ -120,7 +121,7 @@ fn entity_types() -> Value {
         "Org": {}, "Role": {}, "Scope": {}, "Provider": {}, "Label": {},
         "Group": { "memberOfTypes": ["Group", "Org"] },
         "User": principal, "Service": principal,
-        "Tool": tool, "Prompt": tool, "Resource": tool,
+        "Tool": tool, "Prompt": tool, "Resource": tool, "Skill": tool,
     })
 }
 
@@ -201,6 +202,10 @@ fn context(shapes: &Shapes, kind: CapabilityKind) -> Value {
         let more = [("mime", "String", false), ("listed", "Boolean", true)];
         let resource: Vec<_> = members.into_iter().chain(more).collect();
         attributes.insert("resource".to_owned(), record(&resource));
+    }
+    if kind == CapabilityKind::Skill {
+        let skill = record(&[("uri", "String", true), ("digest", "String", false)]);
+        attributes.insert("skill".to_owned(), skill);
     }
     if let Some(output) = &shapes.output {
         let mut output = record_json(output);

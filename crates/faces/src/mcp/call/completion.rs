@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use portcullis_core::{
-    call::Use,
+    call::{Aim, Use},
     capability::CapabilityKind,
     json::{Document, JsonValue as _, Node},
     mcp::{ProtocolError, uris::Template},
@@ -84,8 +84,8 @@ pub(super) fn wanted_values(
     });
     let unlisted = || (text, Name::Unlisted, Document::of(&json!(known)));
     let (tool, kind, input) = filled.unwrap_or_else(unlisted);
-    let completes = Some(argument.to_owned());
-    Ok(WantedCall { tool, of: CapabilityKind::Template, kind, input, completes })
+    let aim = Aim::Complete(argument.to_owned());
+    Ok(WantedCall { tool, of: CapabilityKind::Template, kind, input, aim })
 }
 
 pub(super) fn no_argument() -> ProtocolError {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use portcullis_app::{Conversation, Invocation, View, tool_named};
-use portcullis_core::hidden::is_hidden;
+use portcullis_core::{call::Aim, hidden::is_hidden};
 use serde_json::Value;
 
 use super::{api::Problem, json::Json, schema_form, signed_in::Guest};
@@ -77,7 +77,7 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
         });
         Invocation {
             tool,
-            completes: None,
+            aim: Aim::Use,
             view: Ok(View::default()),
             key: Ok(None),
             body: input,

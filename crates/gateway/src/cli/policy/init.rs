@@ -213,10 +213,12 @@ permit (principal {principal}, {rest};"#
 
 /// Permits of tools that only read and of prompts, by name: what their server adds later is permitted by no policy.
 fn permits(slug: &str, all: &[&Capability]) -> Vec<Permit> {
-    let [mut tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    let [mut tools, prompts, resources, skills] =
+        CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
     tools.retain(|tool| only_reads(tool));
     let named = |all: &[&Capability]| {
-        let all: Vec<_> = all.iter().map(|it| format!("  Mcp::Action::\"{}\"", it.id)).collect();
+        let all = all.iter().map(|it| format!("  Mcp::Action::\"{}\"", it.id.action()));
+        let all: Vec<_> = all.collect();
         format!("action in [\n{}\n], resource)", all.join(",\n"))
     };
     let tools = (!tools.is_empty()).then(|| Permit {
@@ -240,7 +242,13 @@ fn permits(slug: &str, all: &[&Capability]) -> Vec<Permit> {
             "action == Mcp::Action::\"resource:{slug}\", resource)\nwhen {{ context.resource.listed }}"
         ),
     });
-    [tools, prompts, resources].into_iter().flatten().collect()
+    let skills = (!skills.is_empty()).then(|| Permit {
+        name: "skills",
+        what: "use the skills of",
+        description: "Their manifests and files. A skill that the server adds later is not among them.",
+        rest: named(&skills),
+    });
+    [tools, prompts, resources, skills].into_iter().flatten().collect()
 }
 
 /// The permits of a provider as they are written.
@@ -311,7 +319,8 @@ permit (principal in Mcp::Role::"admin", action in Mcp::Action::"{slug}:*", reso
 
 /// Comments on everything that a provider lists; its resources, which may be thousands, are counted.
 fn listed(slug: &str, all: &[&Capability]) -> String {
-    let [tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    let [tools, prompts, resources, skills] =
+        CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
     let mut text = String::new();
     for tool in tools {
         let _ = writeln!(text, "//   {}  {}", tool.id, hints(tool));
@@ -322,6 +331,9 @@ fn listed(slug: &str, all: &[&Capability]) -> String {
     if !resources.is_empty() {
         let _ =
             writeln!(text, "//   resource:{slug}  resources and templates: {}", resources.len());
+    }
+    for skill in skills {
+        let _ = writeln!(text, "//   {}  instructs a model", skill.id.action());
     }
     text
 }
@@ -336,7 +348,8 @@ fn cases(head: String, providers: &ByProvider<'_>) -> String {
 
 /// Cases of the tools that take an empty input, of the prompts, and of a resource that is listed and one that is not.
 fn cases_of(slug: &str, all: &[&Capability]) -> String {
-    let [tools, prompts, resources] = CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
+    let [tools, prompts, resources, skills] =
+        CapabilityKind::GOVERNED.map(|kind| of_kind(all, kind));
     let mut text = String::new();
     let nothing = Document::of(&json!({}));
     for tool in tools.iter().filter(|tool| tool.violations(nothing.root()).is_empty()) {
@@ -352,6 +365,10 @@ fn cases_of(slug: &str, all: &[&Capability]) -> String {
     if let Some(it) = resources.iter().find(|it| it.id.kind() == CapabilityKind::Resource) {
         let uri = json!({ "uri": it.id.name() });
         text += &case(slug, it.id.as_str(), &uri, Some("resources"));
+    }
+    for skill in skills {
+        let uri = json!({ "uri": skill.id.name() });
+        text += &case(slug, skill.id.as_str(), &uri, Some("skills"));
     }
     if !resources.is_empty() {
         let uri = json!({ "uri": "portcullis:unlisted" });

@@ -12,6 +12,7 @@ use portcullis_app::{
     View, tool_named,
 };
 use portcullis_core::{
+    call::Aim,
     id::{Ids, RequestId},
     json::{Bounds, Document},
     secret::Secret,
@@ -121,7 +122,7 @@ async fn call_tool(node: &Node, tool: &str, input: Document) -> Result<Document,
     let bytes = input.root().raw().len();
     let invocation = Invocation {
         tool: tool_named(tool),
-        completes: None,
+        aim: Aim::Use,
         view: Ok(View::Mcp),
         key: Ok(None),
         body: Ok((input, u64::try_from(bytes).unwrap_or(u64::MAX))),

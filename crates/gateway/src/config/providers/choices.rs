@@ -37,6 +37,7 @@ pub(super) enum Exposed {
     Resources,
     /// Tools name pages, and these are read.
     Apps,
+    Skills,
 }
 
 impl Exposed {
@@ -47,6 +48,7 @@ impl Exposed {
             Self::Prompts => &[CapabilityKind::Prompt],
             Self::Resources => &[CapabilityKind::Resource, CapabilityKind::Template],
             Self::Apps => &[CapabilityKind::Resource],
+            Self::Skills => &[CapabilityKind::Skill],
         }
     }
 }

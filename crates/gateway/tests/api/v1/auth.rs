@@ -139,7 +139,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
     let binary = env!("CARGO_BIN_EXE_portcullis");
     let provider = format!(
         "[[providers]]\nslug = \"sample\"\ncommand = [\"{binary}\", \"sample-mcp\"]\norg = \"{}\"\n\
-         expose = [\"tools\", \"prompts\"]",
+         expose = [\"tools\", \"prompts\", \"skills\"]",
         orgs[1]
     );
     gateway.configure(&provider);
@@ -163,6 +163,7 @@ async fn no_route_shows_or_touches_what_is_another_orgs() {
         let id = match template.as_str() {
             "/v1/mcps/{id}" | "/v1/mcps/{id}/invoke" => "sample:list_items",
             "/v1/prompts/{id}" | "/v1/prompts/{id}/get" => "sample:customer_letter",
+            "/v1/skills/{id}" => "sample:skill:%2F%2Frefund-policy%2FSKILL.md",
             // What changes connections is walked in `connect/oauth.rs`.
             "/v1/providers/{id}" if method == Method::DELETE => continue,
             "/v1/providers/{id}" | "/v1/providers/{id}/test" => &provider,

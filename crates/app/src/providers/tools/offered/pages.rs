@@ -114,7 +114,8 @@ fn write_page(offered: &OfferedTools, query: &PageQuery) -> ListedPage {
             ListedNames::Unique => &tool.name,
             ListedNames::Own => tool.tool.id.name(),
         };
-        tool.listed.write(name, *era, *hosts_apps, &mut text);
+        let unique = *names == ListedNames::Unique;
+        tool.listed.write(name, unique, *era, *hosts_apps, &mut text);
         last = Some(tool.tool.id.as_str());
     }
     // What is kept has no room to spare.

@@ -31,7 +31,7 @@ pub(in super::super) fn routes() -> Vec<(Method, String, Option<&'static str>)> 
         (
             "GET",
             "/v1/mcps" | "/v1/mcps/{id}" | "/v1/tools/left-out" | "/v1/prompts" | "/v1/prompts/{id}"
-            | "/v1/resources",
+            | "/v1/resources" | "/v1/skills" | "/v1/skills/{id}",
         ) => Some("mcps:read"),
         ("POST", "/v1/mcps/{id}/invoke" | "/v1/prompts/{id}/get" | "/v1/resources/read") => Some("mcps:invoke"),
         ("GET", "/v1/providers" | "/v1/providers/waiting" | "/v1/providers/{id}") => Some("providers:read"),

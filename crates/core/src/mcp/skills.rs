@@ -1,0 +1,484 @@
+//! Skills of MCP (`io.modelcontextprotocol/skills`, SEP-2640): folders of files that instruct a model. A manifest tells the
+//! digest of each file, and a file that is not as it says is none of the skill.
+
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use serde_json::{Map, Value, json};
+
+use super::uris::{ResourceUri, UriError};
+use crate::{
+    hidden::is_hidden,
+    json::{self, JsonValue as _, Node},
+};
+
+/// The extension, as servers declare it.
+pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// End of the URI of each skill, behind its folder.
+const FILE: &str = "/SKILL.md";
+/// The manifest of a skill whose files have no digests.
+const DYNAMIC: &str = "dynamic";
+/// Members of a definition.
+const FRONTMATTER: &str = "frontmatter";
+const FILES: &str = "files";
+/// Most files of a skill, and most bytes of all.
+const MAX_FILES: usize = 512;
+const MAX_BYTES: u64 = 16 << 20;
+/// Most segments of the folder of a skill.
+const MAX_SEGMENTS: usize = 32;
+const MAX_DESCRIPTION_CHARS: usize = 8_192;
+/// Most bytes of the frontmatter of a file.
+const MAX_FRONTMATTER_BYTES: usize = 64 << 10;
+
+/// A file of a skill, as its manifest tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ManifestEntry<'a> {
+    /// `sha256:` and 64 hexadecimal digits.
+    pub digest: &'a str,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Reason that what was read is no file of a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mismatch;
+
+/// The folder of a skill of this URI without its scheme, which names the skill in policies. Rejects URIs that readers
+/// understand differently, and folders that do not end in a name by the rules of Agent Skills.
+pub fn path_of(uri: &str) -> Result<&str, &'static str> {
+    const FORM: &str = "the URI of a skill is `<scheme>://<path>/<name>/SKILL.md` in lower-case letters that need no \
+         encoding, with at most 32 segments, and the name is 1 to 64 of a-z, 0-9 and single `-`";
+    let parsed = ResourceUri::parse(uri).map_err(UriError::sentence)?;
+    let folder = uri.strip_suffix(FILE).filter(|_| parsed.is_plain() && parsed.is_normal());
+    let folder = folder.and_then(|folder| folder.split_once("://")).map(|(_, folder)| folder);
+    let path = folder.map(|folder| folder.strip_prefix('/').unwrap_or(folder)).ok_or(FORM)?;
+    let segments = place_of(&parsed).1;
+    let is_read_so = segments.join("/").strip_suffix(FILE) == Some(path);
+    let is_folder = is_read_so && segments.len() <= MAX_SEGMENTS + 1;
+    if is_folder && is_name(name_of(path)) { Ok(path) } else { Err(FORM) }
+}
+
+fn name_of(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}
+
+fn is_name(name: &str) -> bool {
+    let is_letter = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
+    let is_word = |word: &str| !word.is_empty() && word.bytes().all(is_letter);
+    (1..=64).contains(&name.len()) && name.split('-').all(is_word)
+}
+
+/// Scheme and segments of a resource for the most tolerant of readers.
+fn place_of(uri: &ResourceUri) -> (String, Vec<String>) {
+    let (scheme, host, path) = uri.place();
+    let whole = format!("{host}{path}");
+    let segments = whole.split('/').filter(|it| !it.is_empty());
+    (scheme, segments.map(str::to_owned).collect())
+}
+
+/// The URIs of the skills whose folder a resource could lie in or be, the innermost first.
+pub fn above(uri: &ResourceUri) -> impl Iterator<Item = String> {
+    let (scheme, segments) = place_of(uri);
+    let depths = (1..=segments.len().min(MAX_SEGMENTS)).rev();
+    depths.flat_map(move |depth| {
+        let path = segments.get(..depth).unwrap_or_default().join("/");
+        ["", "/"].map(|slash| format!("{scheme}://{slash}{path}{FILE}"))
+    })
+}
+
+/// The members of a definition from the entry of a skill in a list, whose URI [`path_of`] accepts. Rejects what does not
+/// conform to the specification, as its limits do.
+pub fn of_entry(
+    uri: &str,
+    entry: &Map<String, Value>,
+    dynamic: bool,
+) -> Result<Value, &'static str> {
+    let path = path_of(uri)?;
+    let frontmatter = entry.get(FRONTMATTER).filter(|it| it.is_object());
+    let frontmatter = frontmatter.ok_or("it has no `frontmatter`")?;
+    let text = |name| frontmatter.get(name).and_then(Value::as_str).unwrap_or_default();
+    if text("name") != name_of(path) {
+        return Err("the name in its `frontmatter` is not that of its folder");
+    }
+    if !(1..=MAX_DESCRIPTION_CHARS).contains(&text("description").chars().count()) {
+        return Err("its `frontmatter` has no `description`, or one of more than 8,192 characters");
+    }
+    if has_hidden(frontmatter) {
+        return Err("its `frontmatter` has characters that cannot be seen");
+    }
+    let files = match entry.get("resources") {
+        Some(Value::String(word)) if word == DYNAMIC && dynamic => json!(DYNAMIC),
+        Some(Value::String(word)) if word == DYNAMIC => {
+            return Err(
+                "its files have no digests, and the provider is not set to `allow_dynamic_skills`",
+            );
+        }
+        Some(Value::Array(files)) => Value::Object(manifest(uri, files)?),
+        Some(_) | None => return Err("its `resources` are neither a list nor `dynamic`"),
+    };
+    Ok(json!({ (FRONTMATTER): frontmatter, (FILES): files }))
+}
+
+/// The files of a skill by URI, each with its digest and size.
+fn manifest(uri: &str, files: &[Value]) -> Result<Map<String, Value>, &'static str> {
+    if files.len() > MAX_FILES {
+        return Err("it has more than 512 files");
+    }
+    let folder = uri.strip_suffix(FILE).unwrap_or(uri);
+    let mut manifest = Map::new();
+    let mut bytes: u64 = 0;
+    for file in files {
+        let text = |name| file.get(name).and_then(Value::as_str).unwrap_or_default();
+        let (own, digest) = (text("uri"), text("digest"));
+        let is_plain = |it: &ResourceUri| it.is_plain() && it.is_normal();
+        let is_inside = own.strip_prefix(folder).is_some_and(|rest| {
+            rest.starts_with('/') && !rest.contains('?') && !rest.ends_with('/')
+        });
+        if !is_inside || !ResourceUri::parse(own).is_ok_and(|it| is_plain(&it)) {
+            return Err(
+                "a file of it lies outside its folder, or readers understand its URI differently",
+            );
+        }
+        let is_digit = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+        let digits = digest.strip_prefix("sha256:").unwrap_or_default();
+        if digits.len() != 64 || !digits.bytes().all(is_digit) {
+            return Err("a digest of it is not `sha256:` and 64 lower-case hexadecimal digits");
+        }
+        let size = file.get("size").and_then(Value::as_u64).ok_or("a file of it has no `size`")?;
+        bytes = bytes.saturating_add(size);
+        if manifest.insert(own.to_owned(), json!({ "digest": digest, "size": size })).is_some() {
+            return Err("a file of it is listed twice");
+        }
+    }
+    if bytes > MAX_BYTES {
+        return Err("its files have more than 16 MiB");
+    }
+    if manifest.contains_key(uri) {
+        Ok(manifest)
+    } else {
+        Err("its `resources` lack its `SKILL.md`")
+    }
+}
+
+fn has_hidden(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains(is_hidden),
+        Value::Array(items) => items.iter().any(has_hidden),
+        Value::Object(members) => {
+            members.iter().any(|(name, value)| name.contains(is_hidden) || has_hidden(value))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// The description in the members of a definition.
+#[must_use]
+pub fn description(members: &Value) -> Option<&str> {
+    members.get(FRONTMATTER)?.get("description")?.as_str()
+}
+
+/// The members of an entry in a list, but its URI; `named` gives the URIs of its files as clients know them.
+pub fn entry(members: &Value, named: impl Fn(&str) -> String) -> [(&'static str, Value); 2] {
+    let files = members.get(FILES).unwrap_or(&Value::Null);
+    let resources = match files.as_object() {
+        None => files.clone(),
+        Some(files) => {
+            let one = |(uri, it): (&String, &Value)| {
+                let [digest, size] = ["digest", "size"].map(|name| it.get(name));
+                json!({ "uri": named(uri), "digest": digest, "size": size })
+            };
+            files.iter().map(one).collect()
+        }
+    };
+    [(FRONTMATTER, members.get(FRONTMATTER).cloned().unwrap_or_default()), ("resources", resources)]
+}
+
+/// What the members of a definition say of a file: `None` if the skill has no such file, and no digest if its files have
+/// none.
+#[must_use]
+pub fn file<'a>(members: &'a Value, uri: &str) -> Option<Option<ManifestEntry<'a>>> {
+    let Some(files) = members.get(FILES)?.as_object() else { return Some(None) };
+    let file = files.get(uri)?;
+    let digest = file.get("digest")?.as_str()?;
+    Some(Some(ManifestEntry { digest, size: file.get("size")?.as_u64()? }))
+}
+
+/// Checks the answer to the read of a file of the skill of this URI: it is one content of that URI, of the size and digest
+/// of the manifest; of the `SKILL.md` the frontmatter is that of the definition.
+pub fn check_file(
+    skill: &str,
+    members: &Value,
+    uri: &str,
+    contents: Node<'_>,
+) -> Result<(), Mismatch> {
+    let mut all = contents.items().ok_or(Mismatch)?;
+    let (Some(content), None) = (all.next(), all.next()) else { return Err(Mismatch) };
+    if content.get("uri").and_then(Node::text) != Some(uri) {
+        return Err(Mismatch);
+    }
+    let text = |name| content.get(name).and_then(Node::text);
+    let bytes = match (text("text"), text("blob")) {
+        (Some(text), None) => text.as_bytes().to_vec(),
+        (None, Some(blob)) => BASE64_STANDARD.decode(blob).map_err(|_| Mismatch)?,
+        (Some(_), Some(_)) | (None, None) => return Err(Mismatch),
+    };
+    if let Some(entry) = file(members, uri).ok_or(Mismatch)? {
+        let is_same = u64::try_from(bytes.len()).is_ok_and(|size| size == entry.size)
+            && entry.digest == json::sha256(&[&bytes]);
+        if !is_same {
+            return Err(Mismatch);
+        }
+    }
+    if uri != skill {
+        return Ok(());
+    }
+    let told = std::str::from_utf8(&bytes).ok().and_then(frontmatter).ok_or(Mismatch)?;
+    let known = members.get(FRONTMATTER).unwrap_or(&Value::Null);
+    if is_alike(&told, known) { Ok(()) } else { Err(Mismatch) }
+}
+
+/// The frontmatter of a file: YAML between two lines of `---`.
+fn frontmatter(text: &str) -> Option<Value> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let rest =
+        text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
+    let rest = rest.get(..rest.len().min(MAX_FRONTMATTER_BYTES)).unwrap_or(rest);
+    let mut end = 0;
+    let is_end = |line: &&str| {
+        let is_end = line.trim_end() == "---";
+        end += if is_end { 0 } else { line.len() };
+        is_end
+    };
+    rest.split_inclusive('\n').find(is_end)?;
+    serde_saphyr::from_str(rest.get(..end)?).ok()
+}
+
+/// Returns true for the same values, whatever the notation of their numbers.
+fn is_alike(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|(one, other)| is_alike(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let same = |(name, value): (&String, &Value)| {
+                other.get(name).is_some_and(|other| is_alike(value, other))
+            };
+            one.len() == other.len() && one.iter().all(same)
+        }
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json::Document;
+
+    const URI: &str = "skill://acme/refunds/SKILL.md";
+    const TEXT: &str = "---\nname: refunds\ndescription: Refunds an order.\nversion: 1.0\nmetadata:\n  a: [1, \"1\"]\n---\n\n# How\n";
+
+    fn digest(text: &str) -> String {
+        json::sha256(&[text.as_bytes()])
+    }
+
+    fn frontmatter_of(name: &str) -> Value {
+        let metadata = json!({"a": [1, "1"]});
+        json!({"name": name, "description": "Refunds an order.", "version": 1.0, "metadata": metadata})
+    }
+
+    fn listed(files: &Value) -> Map<String, Value> {
+        let entry =
+            json!({"frontmatter": frontmatter_of("refunds"), "resources": files, "more": 1});
+        entry.as_object().cloned().unwrap()
+    }
+
+    fn a_file(uri: &str, text: &str) -> Value {
+        json!({"uri": uri, "digest": digest(text), "size": text.len()})
+    }
+
+    #[test]
+    fn a_skill_is_named_by_its_folder() {
+        for (uri, path) in [
+            (URI, Some("acme/refunds")),
+            ("skill://refunds/SKILL.md", Some("refunds")),
+            ("file:///skills/a-1/SKILL.md", Some("skills/a-1")),
+            ("github://owner/repo/refunds/SKILL.md", Some("owner/repo/refunds")),
+            ("skill://acme/refunds/skill.md", None),
+            ("skill://acme/Refunds/SKILL.md", None),
+            ("skill://Acme/refunds/SKILL.md", None),
+            ("SKILL://acme/refunds/SKILL.md", None),
+            ("skill://acme/re--funds/SKILL.md", None),
+            ("skill://acme/-refunds/SKILL.md", None),
+            ("skill://acme/re%66unds/SKILL.md", None),
+            ("skill://a%20b/refunds/SKILL.md", None),
+            ("skill://acme:80/refunds/SKILL.md", None),
+            ("skill://acme//refunds/SKILL.md", None),
+            ("skill:acme/refunds/SKILL.md", None),
+            ("skill:///acme/refunds/SKILL.md?", None),
+            ("skill://acme/refunds/SKILL.md#a", None),
+            ("skill://acme/../refunds/SKILL.md", None),
+            ("skill:///SKILL.md", None),
+            ("refunds/SKILL.md", None),
+        ] {
+            assert_eq!(path_of(uri).ok(), path, "{uri}");
+        }
+        let deep = |count: usize| format!("skill://{}refunds/SKILL.md", "a/".repeat(count));
+        assert!(path_of(&deep(31)).is_ok() && path_of(&deep(32)).is_err());
+    }
+
+    #[test]
+    fn a_resource_lies_in_the_folders_of_whichever_reading() {
+        let all = |uri: &str| above(&ResourceUri::parse(uri).unwrap()).collect::<Vec<_>>();
+        for uri in [
+            "skill://acme/refunds/a/b.md",
+            "Skill://ACME/refunds//a/b.md?x#y",
+            "skill:acme/refunds/a%2Fb.md",
+        ] {
+            let found = all(uri);
+            let place = found.iter().position(|it| it == URI);
+            let outer = found.iter().position(|it| it == "skill://acme/SKILL.md");
+            assert!(place.is_some_and(|it| Some(it) < outer), "{uri}");
+        }
+        assert!(all(&format!("x:{}", "a/".repeat(1_000))).len() <= 64);
+    }
+
+    #[test]
+    fn entries_conform_or_are_left_out_with_a_reason() {
+        let own = || a_file(URI, TEXT);
+        let other = |uri: &str| json!([own(), a_file(uri, "a")]);
+        let many = |count: usize| {
+            let more = (1..count).map(|at| a_file(&format!("skill://acme/refunds/{at}"), "a"));
+            [own()].into_iter().chain(more).collect::<Value>()
+        };
+        let sized = |size: &Value| json!([{"uri": URI, "digest": digest(TEXT), "size": size}]);
+        let digested = |digest: &str| json!([{"uri": URI, "digest": digest, "size": 1}]);
+        for (files, is_good) in [
+            (json!([own()]), true),
+            (json!("dynamic"), true),
+            (json!("Dynamic"), false),
+            (json!(null), false),
+            (json!([]), false),
+            (json!([a_file("skill://acme/refunds/a", "a")]), false),
+            (other("skill://acme/refunds/a b"), false),
+            (other("skill://acme/refunds/a%20b/c.md"), true),
+            (other("skill://acme/refunds/nested/SKILL.md"), true),
+            (other("skill://acme/refunds2/a"), false),
+            (other("skill://acme/refunds"), false),
+            (other("skill://acme/refunds/"), false),
+            (other("skill://acme/refunds/../a"), false),
+            (other("skill://acme/refunds/a?b"), false),
+            (other("skill://acme/refunds/a#b"), false),
+            (other("skill://acme/refunds/a%2Fb"), false),
+            (other("skill://acme/refunds/a;b"), false),
+            (other("other://acme/refunds/a"), false),
+            (json!([own(), own()]), false),
+            (json!([own(), 7]), false),
+            (many(512), true),
+            (many(513), false),
+            (sized(&json!(MAX_BYTES)), true),
+            (sized(&json!(MAX_BYTES + 1)), false),
+            (sized(&json!(u64::MAX)), false),
+            (sized(&json!("7")), false),
+            (sized(&json!(-1)), false),
+            (digested(&digest(TEXT).to_uppercase()), false),
+            (digested(&format!("sha256:{}", "A".repeat(64))), false),
+            (digested(&format!("sha256:{}", "a".repeat(63))), false),
+            (digested(&"a".repeat(64)), false),
+        ] {
+            assert_eq!(of_entry(URI, &listed(&files), true).is_ok(), is_good, "{files}");
+        }
+        assert!(of_entry(URI, &listed(&json!("dynamic")), false).is_err());
+        for frontmatter in [
+            json!(null),
+            json!("name: refunds"),
+            frontmatter_of("refund"),
+            json!({"name": "refunds"}),
+            json!({"name": "refunds", "description": ""}),
+            json!({"name": "refunds", "description": "a".repeat(8_193)}),
+            json!({"name": "refunds", "description": "a", "b": [{"c": "d\u{200b}"}]}),
+            json!({"name": "refunds", "description": "a", "b\u{202e}": 1}),
+        ] {
+            let mut entry = listed(&json!([own()]));
+            entry.insert(FRONTMATTER.to_owned(), frontmatter.clone());
+            assert!(of_entry(URI, &entry, true).is_err(), "{frontmatter}");
+        }
+    }
+
+    #[test]
+    fn an_entry_is_told_as_it_was_listed() {
+        let files = json!([a_file("skill://acme/refunds/a", "a"), a_file(URI, TEXT)]);
+        let members = of_entry(URI, &listed(&files), false).unwrap();
+
+        let [(_, frontmatter), (_, resources)] = entry(&members, |uri| format!("crm+{uri}"));
+
+        assert_eq!(frontmatter, frontmatter_of("refunds"));
+        assert_eq!(resources.as_array().unwrap().len(), 2);
+        assert!(resources.as_array().unwrap().contains(&json!({
+            "uri": format!("crm+{URI}"), "digest": digest(TEXT), "size": TEXT.len(),
+        })));
+        let dynamic = of_entry(URI, &listed(&json!(DYNAMIC)), true).unwrap();
+        assert_eq!(entry(&dynamic, str::to_owned)[1].1, json!("dynamic"));
+        assert_eq!(
+            (file(&members, "skill://acme/refunds/b"), file(&dynamic, "x:y")),
+            (None, Some(None))
+        );
+    }
+
+    #[test]
+    fn a_file_is_as_its_manifest_says_or_none() {
+        let aside = "skill://acme/refunds/a.bin";
+        let files = json!([a_file(URI, TEXT), a_file(aside, "a\u{0}b")]);
+        let members = of_entry(URI, &listed(&files), false).unwrap();
+        let dynamic = of_entry(URI, &listed(&json!(DYNAMIC)), true).unwrap();
+        let read = |members: &Value, uri: &str, contents: &Value| {
+            check_file(URI, members, uri, Document::of(contents).root()).is_ok()
+        };
+        let text = |uri: &str, text: &str| json!([{"uri": uri, "text": text, "mimeType": "x"}]);
+        let blob = |bytes: &[u8]| json!([{"uri": aside, "blob": BASE64_STANDARD.encode(bytes)}]);
+
+        for (uri, contents, is_good) in [
+            (URI, text(URI, TEXT), true),
+            (URI, json!([{"uri": URI, "blob": BASE64_STANDARD.encode(TEXT)}]), true),
+            (aside, blob(b"a\0b"), true),
+            (aside, text(aside, "a\u{0}b"), true),
+            (aside, blob(b"a\0c"), false),
+            (aside, blob(b"a\0b\n"), false),
+            (aside, json!([{"uri": aside, "blob": "YQBi!"}]), false),
+            (aside, json!([{"uri": aside}]), false),
+            (aside, json!([{"uri": aside, "text": "a\u{0}b", "blob": "YQBi"}]), false),
+            (aside, text(URI, "a\u{0}b"), false),
+            (aside, json!([blob(b"a\0b")[0], blob(b"a\0b")[0]]), false),
+            (aside, json!([]), false),
+            (aside, json!({}), false),
+            (URI, text(URI, &TEXT.replace("an order", "all orders")), false),
+            (URI, text(aside, TEXT), false),
+            ("skill://acme/refunds/b", text("skill://acme/refunds/b", "b"), false),
+        ] {
+            assert_eq!(read(&members, uri, &contents), is_good, "{uri} {contents}");
+        }
+        // Without digests the frontmatter decides.
+        for (file, is_good) in [
+            (TEXT.to_owned(), true),
+            (TEXT.replace('\n', "\r\n"), true),
+            (format!("\u{feff}{TEXT}more"), true),
+            (TEXT.replace("1.0", "1"), true),
+            (TEXT.replace("---\n\n", "--- \n"), true),
+            (TEXT.replace("1.0", "\"1.0\""), false),
+            (TEXT.replace("[1, \"1\"]", "[1, 1]"), false),
+            (TEXT.replace("metadata", "allowed-tools: Bash\nmetadata"), false),
+            (TEXT.replace("version: 1.0\n", ""), false),
+            (TEXT.replace("---\n\n", "\n"), false),
+            (TEXT.replace("---\nname", "name"), false),
+            (format!("\n{TEXT}"), false),
+            (TEXT.replace("name: refunds", "name: refunds\nname: refunds"), false),
+            (TEXT.replace("version: 1.0", &format!("version: {}", "9".repeat(70_000))), false),
+            ("---\n".to_owned(), false),
+            (String::new(), false),
+        ] {
+            assert_eq!(read(&dynamic, URI, &text(URI, &file)), is_good, "{file:.200}");
+        }
+        assert!(read(&dynamic, "skill://acme/refunds/any", &text("skill://acme/refunds/any", "b")));
+    }
+}
