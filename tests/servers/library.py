@@ -1,10 +1,18 @@
-"""A FastMCP server over standard input and output that offers a prompt, resources and a template."""
+"""A FastMCP server over standard input and output that offers a prompt, resources, a template and a skill."""
 
 import logging
 
 from fastmcp import FastMCP
+from fastmcp.skills import Skill
+from fastmcp.skills.provider import SkillCatalogProvider
 
-server = FastMCP("library")
+lending = Skill(
+    name="lending",
+    description="Lends a book to a reader.",
+    instructions="# Lending\n\nAsk which book, see `terms.md`, and call `lend`.\n",
+    files={"terms.md": "Four weeks, and once more.\n", "forms/card.bin": bytes(range(256))},
+)
+server = FastMCP("library", providers=[SkillCatalogProvider([lending])])
 
 
 @server.prompt

@@ -297,10 +297,15 @@ async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() 
         ),
         ("app", vec!["node", &app, "--stdio"], json!({})),
     ] {
-        let direct = offer("legacy", &wanted, &command, "");
+        let mut direct = offer("legacy", &wanted, &command, "");
         assert_ne!(direct["read"], json!({}), "{direct}");
+        // Where skills pass, their files are among these alone.
+        let is_of_skill = |uri: &str| uri.starts_with("skill://");
+        let listed = direct["resources"].as_array_mut().expect("a list");
+        listed.retain(|it| !it["uri"].as_str().is_some_and(is_of_skill));
+        direct["read"].as_object_mut().expect("what was read").retain(|uri, _| !is_of_skill(uri));
         let builder = gateway().policies(r#"@id("all") permit (principal, action, resource);"#);
-        let exposed = "expose = [\"apps\", \"prompts\", \"resources\", \"tools\"]";
+        let exposed = "expose = [\"apps\", \"prompts\", \"resources\", \"skills\", \"tools\"]";
         let (gateway, who) = start(builder.stdio(slug, &command, exposed));
         for era in ["legacy", "modern"] {
             let url = format!("{}/mcp/{slug}", gateway.url());
@@ -310,4 +315,35 @@ async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() 
             }
         }
     }
+}
+
+/// The skills of a server with their files, as a client is told that holds these against their digests.
+fn skills(server: &[&str], token: &str) -> Value {
+    let told = Command::new(python("python"))
+        .arg(script("skills.py"))
+        .args(server)
+        .env("TOKEN", token)
+        .output()
+        .expect("a client that starts");
+    let why = String::from_utf8_lossy(&told.stderr);
+    serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{server:?}: {why}"))
+}
+
+/// A skill of a real server reaches a client as the server gives it, in bytes that its digests are of.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_skill_is_the_same_through_the_gateway() {
+    let library = (python("python"), script("library.py"));
+    let command = [&*library.0, &*library.1];
+    let direct = skills(&command, "");
+    let builder = gateway().policies(r#"@id("all") permit (principal, action, resource);"#);
+    let (gateway, who) = start(builder.stdio("library", &command, "expose = [\"skills\"]"));
+
+    let through = skills(&[&format!("{}/mcp/library", gateway.url())], &who.token);
+    let renamed = skills(&[&format!("{}/mcp", gateway.url())], &who.token);
+
+    assert_eq!(through, direct);
+    let known = "skill://lending/SKILL.md";
+    assert_eq!(direct[known]["files"]["terms.md"], "Four weeks, and once more.\n");
+    let files = &renamed[format!("library+{known}")]["files"];
+    assert_eq!(files, &direct[known]["files"]);
 }

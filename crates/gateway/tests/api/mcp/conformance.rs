@@ -112,6 +112,29 @@ const TABLE: &[(&str, &[&str], Expected)] = &[
     ("prompts-get-with-image", BOTH, Passed),
 ];
 
+/// Files of skills are listed by their manifests, and not among the resources.
+const NOT_LISTED: Expected =
+    Besides(&["sep-2640-skillmd-metadata-name", "sep-2640-skillmd-metadata-description"]);
+const NO_DIRECTORIES: Expected = Foreign("what is in a folder of a skill stands in its manifest");
+const NO_TASKS: Expected = Foreign("tasks of servers do not pass");
+
+/// The scenarios of extensions, of the stateless revision, and what has to come of them.
+const EXTENSIONS: &[(&str, Expected)] = &[
+    ("sep-2640-skills-enumeration", Passed),
+    ("sep-2640-skills-manifest", NOT_LISTED),
+    ("sep-2640-skills-directory", NO_DIRECTORIES),
+    ("tasks-lifecycle", NO_TASKS),
+    ("tasks-capability-negotiation", NO_TASKS),
+    ("tasks-wire-fields", NO_TASKS),
+    ("tasks-request-state-removal", NO_TASKS),
+    ("tasks-mrtr-input", NO_TASKS),
+    ("tasks-request-headers", NO_TASKS),
+    ("tasks-dispatch-and-envelope", NO_TASKS),
+    ("tasks-status-notifications", NO_TASKS),
+    ("tasks-required-task-error", NO_TASKS),
+    ("tasks-mrtr-composition", NO_TASKS),
+];
+
 impl Expected {
     /// Reads what the suite printed. A warning is a check that does not hold.
     fn is_met(self, told: &str) -> bool {
@@ -137,12 +160,16 @@ async fn ran(mut command: Command) -> Output {
     timeout(PATIENCE, command.output()).await.expect("an end in time").expect("a suite that starts")
 }
 
-/// The scenarios that the suite has for servers of a revision.
-async fn scenarios(revision: &str) -> BTreeSet<String> {
-    let listed = ran(suite(&["list", "--server", "--spec-version", revision])).await;
+/// The scenarios that the suite has for servers of a revision; of extensions for none.
+async fn scenarios(revision: Option<&str>) -> BTreeSet<String> {
+    let of_revision = revision.map(|it| ["--spec-version", it]);
+    let arguments: Vec<&str> =
+        ["list", "--server"].into_iter().chain(of_revision.into_iter().flatten()).collect();
+    let listed = ran(suite(&arguments)).await;
     let listed = String::from_utf8(listed.stdout).expect("UTF-8");
     let names = listed.lines().filter_map(|line| line.trim().strip_prefix("- "));
-    names.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
+    let wanted = names.filter(|line| revision.is_some() || line.contains("[extension]"));
+    wanted.map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect()
 }
 
 #[tokio::test]
@@ -151,8 +178,10 @@ async fn the_table_names_every_scenario_of_the_suite_and_no_other() {
         let named = TABLE.iter().filter(|(_, revisions, _)| revisions.contains(revision));
         let named: BTreeSet<_> = named.map(|(name, ..)| (*name).to_owned()).collect();
 
-        assert_eq!(named, scenarios(revision).await, "{revision}");
+        assert_eq!(named, scenarios(Some(revision)).await, "{revision}");
     }
+    let named: BTreeSet<_> = EXTENSIONS.iter().map(|(name, _)| (*name).to_owned()).collect();
+    assert_eq!(named, scenarios(None).await);
 }
 
 /// A gateway with the fixture server behind it, and who may use it.
@@ -194,15 +223,22 @@ async fn with_token(gateway: &Gateway, who: &Principal) -> (Child, String) {
 /// Fails unless each scenario of a revision ends as the table says; a scenario that is missing and passes
 /// has to be moved.
 async fn serves(revision: &str) {
-    let (gateway, who) = fixtures();
+    let wanted = TABLE.iter().filter(|(_, revisions, _)| revisions.contains(&revision));
+    let wanted = wanted.map(|(name, _, expected)| (*name, *expected));
+    serves_all(fixtures(), revision, wanted).await;
+}
+
+async fn serves_all(
+    (gateway, who): (Gateway, Principal),
+    revision: &str,
+    wanted: impl Iterator<Item = (&str, Expected)>,
+) {
     let (_proxy, url) = with_token(&gateway, &who).await;
     let mut wrong = Vec::new();
-    for (scenario, revisions, expected) in TABLE {
-        if !revisions.contains(&revision) || matches!(expected, Foreign(_)) {
-            continue;
-        }
-        let arguments =
-            ["server", "--url", &url, "--scenario", scenario, "--spec-version", revision];
+    for (scenario, expected) in wanted.filter(|it| !matches!(it.1, Foreign(_))) {
+        // Of extensions the suite says that they are of no revision.
+        let asked = ["server", "--url", &url, "--scenario", scenario, "--force"];
+        let arguments = [&asked[..], &["--spec-version", revision]].concat();
 
         let output = ran(suite(&arguments)).await;
 
@@ -222,4 +258,16 @@ async fn the_stateless_revision_is_served_as_the_suite_wants() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_revision_with_a_handshake_is_served_as_the_suite_wants() {
     serves(HANDSHAKE).await;
+}
+
+/// The skills are those of the sample server.
+#[tokio::test(flavor = "multi_thread")]
+async fn extensions_are_served_as_the_suite_wants() {
+    let binary = env!("CARGO_BIN_EXE_portcullis");
+    let builder = gateway().policies(r#"@id("all") permit (principal, action, resource);"#);
+    let builder =
+        builder.stdio("up", &[binary, "sample-mcp"], "expose = [\"resources\", \"skills\"]");
+    let served = serve_as("mcps:read mcps:invoke", builder);
+
+    serves_all(served, STATELESS, EXTENSIONS.iter().copied()).await;
 }

@@ -94,7 +94,7 @@ async fn no_route_lets_a_stranger_in() {
         ("token_expired", Some(&expired.token)),
         ("token_revoked", Some(&revoked.token)),
     ];
-    for (method, path, _) in routes() {
+    for (route, (method, path, _)) in routes().into_iter().enumerate() {
         for (number, (code, bearer)) in cases.iter().enumerate() {
             // The holder of a token of any kind may end it.
             let ends = method == Method::DELETE && path == "/v1/auth/token";
@@ -102,7 +102,7 @@ async fn no_route_lets_a_stranger_in() {
                 continue;
             }
             // Each from a source of its own, lest the source's limit be what refuses.
-            let source = format!("198.51.100.{number}");
+            let source = format!("100.64.{}.{number}", route / 32);
             let mut request = gateway.request(method.clone(), &path);
             request = request.header("x-forwarded-for", source);
             if let Some(bearer) = bearer {
