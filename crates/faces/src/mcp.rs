@@ -195,7 +195,11 @@ async fn message_answered(
         Some(Method::Complete) => call::completed(asking.params.root()),
         method => method.and_then(Method::used),
     };
-    if let Some(kind) = used.filter(|kind| answers(gateway, &ctx, &face, asking.era, *kind)) {
+    let is_answered = |kind: &CapabilityKind| match asking.method {
+        Some(Method::Complete) => offers(gateway, &ctx, &face, *kind),
+        _ => answers(gateway, &ctx, &face, asking.era, *kind),
+    };
+    if let Some(kind) = used.filter(is_answered) {
         let arrived = call::MessageRequest { headers, bytes };
         return call::call(gateway, ctx, &face, kind, asking, exchange, arrived).await;
     }

@@ -188,7 +188,10 @@ fn contents_of(reply: &Reply) -> Result<CallResult, CallError> {
 /// The entry of a skill, and nothing beside it.
 fn skill_of(reply: &Reply) -> Option<CallResult> {
     let entry = reply.result.root().get(SKILL).filter(|entry| entry.is_object())?;
-    let more = vec![(SKILL.to_owned(), reply.result.part(entry))];
+    let ttl = reply.result.root().get("ttlMs").filter(|ttl| ttl.to_value().is_u64());
+    let ttl = ttl.map(|ttl| ("ttlMs".to_owned(), reply.result.part(ttl)));
+    let entry = (SKILL.to_owned(), reply.result.part(entry));
+    let more = [entry].into_iter().chain(ttl).collect();
     Some(CallResult { kind: CapabilityKind::Skill, more, ..CallResult::default() })
 }
 

@@ -205,9 +205,7 @@ impl Server {
         let mut all = DefinitionList::default();
         let mut peer = None;
         for kind in &self.0.kinds {
-            // Whether a template makes a resource that is listed is not known then.
-            let after = *kind == CapabilityKind::Template;
-            if after && all.unlisted().any(|it| it == CapabilityKind::Resource) {
+            if all.hides(*kind) {
                 all.add_unlisted(*kind);
                 continue;
             }
@@ -222,6 +220,9 @@ impl Server {
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {
                     peer = its.or(peer);
+                    if listed.truncated && *kind == CapabilityKind::Skill {
+                        all.add_unlisted(*kind);
+                    }
                     all.add(listed);
                 }
                 Err(error) if peer.is_some() && !error.is_new_peer() => all.add_unlisted(*kind),

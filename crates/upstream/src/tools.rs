@@ -35,6 +35,8 @@ pub struct DefinitionList {
     /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
     /// to a page of its own.
     pub truncated: bool,
+    /// The URIs of all skills that are told, whether or not they can be used.
+    pub skills: Vec<String>,
     /// Kinds that the server says it does not have.
     pub not_offered: Vec<CapabilityKind>,
     /// For how long the server says this stays true.
@@ -121,6 +123,7 @@ impl DefinitionList {
     pub(crate) fn add(&mut self, other: Self) {
         self.definitions.extend(other.definitions);
         self.skipped.extend(other.skipped);
+        self.skills.extend(other.skills);
         self.truncated |= other.truncated;
         self.not_offered.extend(other.not_offered);
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
@@ -157,6 +160,16 @@ impl DefinitionList {
                 self.definitions.push(Definition::resource(CapabilityKind::Resource, name, more));
             }
         }
+    }
+
+    /// True if it is not known of a kind what is of another one that could not be listed: whether a resource is the file of
+    /// a skill, or a template makes a resource that is listed.
+    pub(crate) fn hides(&self, kind: CapabilityKind) -> bool {
+        self.unlisted().any(|unlisted| match unlisted {
+            CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template => false,
+            CapabilityKind::Resource => kind == CapabilityKind::Template,
+            CapabilityKind::Skill => kind.governed() == CapabilityKind::Resource,
+        })
     }
 
     /// Adds that a kind cannot be listed.
@@ -284,6 +297,9 @@ impl Collector {
         if self.kind == CapabilityKind::Resource && pages_alone && !name.starts_with(SCHEME) {
             return;
         }
+        if self.kind == CapabilityKind::Skill {
+            self.list.skills.push(name.clone());
+        }
         if let Err(why) = self.try_add(&name, tool) {
             self.skip(&name, why);
         }
@@ -293,6 +309,9 @@ impl Collector {
     fn unreadable(&mut self, name: &str) {
         if let Ok(name) = CapabilityName::of_kind(self.kind, name) {
             self.names.insert(name);
+        }
+        if self.kind == CapabilityKind::Skill {
+            self.list.skills.push(name.to_owned());
         }
         self.skip(name, SkipReason::Unreadable);
     }

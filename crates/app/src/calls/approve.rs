@@ -5,7 +5,7 @@ use std::slice;
 use portcullis_core::{
     approval::{Approval, AskingPolicy, BoundCall, BoundTool, NewApproval, Requester, Status},
     audit::{Governance, RecordedDecision},
-    call::{Cleared, Denial, RequiredApproval, Use},
+    call::{Aim, Cleared, Denial, RequiredApproval, Use},
     hidden::spelled,
     id::ApprovalId,
     policy::PolicySet,
@@ -127,7 +127,7 @@ impl Calls {
         let mut approvals = Vec::new();
         let mut first = None;
         for required in call.required_approvals() {
-            if call.completion().is_some() {
+            if *call.aim() != Aim::Use {
                 return Err(required.unasked(call.ruling()).into());
             }
             let Some(new) = self.requested_approval(ctx, visible, governed, &required) else {

@@ -160,7 +160,7 @@ impl Calls {
         let describes = *dispatch.call.aim() == Aim::Describe;
         let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
         let uri = uri.unwrap_or_default().to_owned();
-        let told = result.more.iter().find(|(name, _)| name == "contents" || name == SKILL);
+        let told = result.more.iter().find(|(name, _)| name == CONTENTS || name == SKILL);
         let told = told.map(|(_, told)| told.clone()).unwrap_or_default();
         let bytes = told.root().raw().len();
         let check = move || {
@@ -174,7 +174,7 @@ impl Calls {
             is_its && entry.as_ref() == Some(more)
         };
         if self.base.worked(dispatch.ctx.caller().org_id, bytes, check).await? {
-            return Ok(if describes { entry_of(&dispatch.visible.tool) } else { result });
+            return Ok(of_skill(&dispatch.visible.tool, result));
         }
         let slug = dispatch.visible.connection.provider.declared.slug.clone();
         Err(Refusal::upstream(slug, UpstreamReason::DigestMismatch))
@@ -252,20 +252,37 @@ impl Calls {
     }
 }
 
-/// The answer to a request for a skill: its entry as it was accepted, whatever else the server tells beside it.
-fn entry_of(skill: &Capability) -> CallResult {
-    let entry = skills::entry(&skill.definition.more, str::to_owned);
-    let members = [("uri", json!(skill.id.name()))].into_iter().chain(entry);
-    let entry = members.map(|(name, value)| (name.to_owned(), value)).collect();
-    let more = vec![(SKILL.to_owned(), Document::of(&Value::Object(entry)))];
-    CallResult { kind: CapabilityKind::Skill, more, ..CallResult::default() }
+/// The answer about a skill with nothing that was not checked: its entry as it was accepted, or the file alone.
+fn of_skill(skill: &Capability, mut result: CallResult) -> CallResult {
+    result.more.retain(|(name, _)| name != META);
+    for (name, told) in &mut result.more {
+        if name == SKILL {
+            let entry = skills::entry(&skill.definition.more, str::to_owned);
+            let members = [("uri", json!(skill.id.name()))].into_iter().chain(entry);
+            let entry = members.map(|(name, value)| (name.to_owned(), value)).collect();
+            *told = Document::of(&Value::Object(entry));
+        }
+        let is_checked = |name: &str| ["uri", "mimeType", "text", "blob"].contains(&name);
+        let is_more = |part: Node<'_>| {
+            part.members().into_iter().flatten().any(|(name, _)| !is_checked(name))
+        };
+        if name == CONTENTS && told.root().items().into_iter().flatten().any(is_more) {
+            let mut parts = told.root().to_value();
+            for part in parts.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut)
+            {
+                part.retain(|name, _| is_checked(name));
+            }
+            *told = Document::of(&parts);
+        }
+    }
+    result
 }
 
 /// Cuts what pages of apps ask for in a read to what the rules permit; without rules to nothing. Returns true if anything
 /// was cut.
 fn narrow_pages(result: &mut CallResult, rules: Option<&AppRules>) -> bool {
     let mut is_cut = false;
-    for (_, told) in result.more.iter_mut().filter(|(name, _)| name == "contents") {
+    for (_, told) in result.more.iter_mut().filter(|(name, _)| name == CONTENTS) {
         if !apps::has_rights(told.root()) {
             continue;
         }
@@ -299,6 +316,8 @@ fn narrow_page(part: &mut Value, rules: Option<&AppRules>) -> bool {
 
 /// Member of the answer to a completion.
 const COMPLETION: &str = "completion";
+/// Member of the answer to a read.
+const CONTENTS: &str = "contents";
 /// Member of the answer to a request for a skill.
 const SKILL: &str = "skill";
 

@@ -311,11 +311,13 @@ impl Tools {
         }
     }
 
-    /// True if a definition of this very capability waits to be accepted, although it is `used` by another one. A file of
-    /// a skill that was accepted was accepted with it.
+    /// True if a definition of this very capability waits to be accepted, although it is `used` by another one, or if it is
+    /// a file of a skill that cannot be used. A file of one that was accepted was accepted with it.
     pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
-        let is_other = used.id != *id && used.id.kind() != CapabilityKind::Skill;
-        is_other && self.pins.wait(ctx.caller().org_id, id, used.id.is_unlisted())
+        let org = ctx.caller().org_id;
+        used.id.kind() != CapabilityKind::Skill
+            && (self.pins.lies_in_skill(org, id)
+                || used.id != *id && self.pins.wait(org, id, used.id.is_unlisted()))
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

@@ -162,8 +162,11 @@ fn keep(
     kept: &mut DecisionInputs,
 ) {
     let prefix = format!("context.{name}");
-    // What policies see of a resource follows from the URI, which is the input of a read.
-    let of_resource = |path: &str| name == "input" && is_within(path, "context.resource");
+    // What policies see of a resource or a skill follows from the URI, which is the input of a read.
+    let of_resource = |path: &str| {
+        let kinds = ["context.resource", "context.skill"];
+        name == "input" && kinds.iter().any(|kind| is_within(path, kind))
+    };
     let is_read = |path: &&String| is_within(path, &prefix) || of_resource(path);
     let read: Vec<&String> = paths.iter().filter(is_read).collect();
     let (false, Value::Object(mut members)) = (read.is_empty(), value) else { return };

@@ -73,16 +73,19 @@ impl Definition {
         let mut take = |name: &str| value.get_mut(name).map(Value::take);
         let name = take("name")?;
         let title = take("title")?;
-        let description = take("description").unwrap_or_default();
         let kind: CapabilityKind = match take("kind") {
             Some(kind) => CapabilityKind::from_word(kind.as_str()?)?,
             None => CapabilityKind::Tool,
         };
         let name = CapabilityName::of_kind(kind, name.as_str()?).ok()?;
+        if kind == CapabilityKind::Skill {
+            return Some(Self::skill(name, take("skill")?));
+        }
+        let description = take("description")?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let (title, description) = (text(&title), text(&description));
         match kind {
-            CapabilityKind::Tool => {}
+            CapabilityKind::Tool | CapabilityKind::Skill => {}
             CapabilityKind::Prompt => {
                 return Some(Self { title, description, ..Self::prompt(name, take("arguments")?) });
             }
@@ -91,7 +94,6 @@ impl Definition {
                 let resource = Self::resource(kind, name, take("resource")?);
                 return Some(Self { title, description, annotations, ..resource });
             }
-            CapabilityKind::Skill => return Some(Self::skill(name, take("skill")?)),
         }
         Some(Self {
             kind: CapabilityKind::Tool,

@@ -27,11 +27,12 @@ crate::words! { listed
         #[default]
         Tool = "tool",
         Prompt = "prompt",
+        /// Listed ahead of resources, some of which are its files.
+        Skill = "skill",
         Resource = "resource",
         /// Resources whose URIs a template makes.
         #[serde(rename = "resource_template")]
         Template = "resource_template",
-        Skill = "skill",
     }
 }
 

@@ -2,7 +2,7 @@
 //! digest of each file, and a file that is not as it says is none of the skill.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::uris::{ResourceUri, UriError};
 use crate::{
@@ -51,7 +51,7 @@ pub fn path_of(uri: &str) -> Result<&str, &'static str> {
     let folder = folder.and_then(|folder| folder.split_once("://")).map(|(_, folder)| folder);
     let path = folder.map(|folder| folder.strip_prefix('/').unwrap_or(folder)).ok_or(FORM)?;
     let segments = place_of(&parsed).1;
-    let is_read_so = segments.join("/").strip_suffix(FILE) == Some(path);
+    let is_read_so = segments.join("/").strip_suffix(&FILE.to_lowercase()) == Some(path);
     let is_folder = is_read_so && segments.len() <= MAX_SEGMENTS + 1;
     if is_folder && is_name(name_of(path)) { Ok(path) } else { Err(FORM) }
 }
@@ -66,10 +66,10 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.split('-').all(is_word)
 }
 
-/// Scheme and segments of a resource for the most tolerant of readers.
+/// Scheme and segments of a resource for the most tolerant of readers, who pass over case, too.
 fn place_of(uri: &ResourceUri) -> (String, Vec<String>) {
     let (scheme, host, path) = uri.place();
-    let whole = format!("{host}{path}");
+    let whole = format!("{host}{path}").to_lowercase();
     let segments = whole.split('/').filter(|it| !it.is_empty());
     (scheme, segments.map(str::to_owned).collect())
 }
@@ -81,6 +81,25 @@ pub fn above(uri: &ResourceUri) -> impl Iterator<Item = String> {
     depths.flat_map(move |depth| {
         let path = segments.get(..depth).unwrap_or_default().join("/");
         ["", "/"].map(|slash| format!("{scheme}://{slash}{path}{FILE}"))
+    })
+}
+
+/// Begin of what names the folder of a skill, or a folder above, of whatever form its URI is. `None` for what is no URI or
+/// names none.
+#[must_use]
+pub fn folder_of(uri: &str) -> Option<String> {
+    let (scheme, mut segments) = place_of(&ResourceUri::parse(uri).ok()?);
+    segments.pop()?;
+    segments.truncate(MAX_SEGMENTS);
+    (!segments.is_empty()).then(|| format!("{scheme}:{}", segments.join("/")))
+}
+
+/// The folders that a resource lies in or is, as [`folder_of`] writes them.
+pub fn folders_above(uri: &ResourceUri) -> impl Iterator<Item = String> {
+    let (scheme, segments) = place_of(uri);
+    let depths = 1..=segments.len().min(MAX_SEGMENTS);
+    depths.map(move |depth| {
+        format!("{scheme}:{}", segments.get(..depth).unwrap_or_default().join("/"))
     })
 }
 
@@ -240,7 +259,7 @@ fn frontmatter(text: &str) -> Option<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let rest =
         text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
-    let rest = rest.get(..rest.len().min(MAX_FRONTMATTER_BYTES)).unwrap_or(rest);
+    let rest = rest.get(..rest.floor_char_boundary(MAX_FRONTMATTER_BYTES))?;
     let mut end = 0;
     let is_end = |line: &&str| {
         let is_end = line.trim_end() == "---";
@@ -255,7 +274,9 @@ fn frontmatter(text: &str) -> Option<Value> {
 fn is_alike(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
-            one == other || one.as_f64() == other.as_f64()
+            let is_whole = |it: &Number| it.is_i64() || it.is_u64();
+            let is_near = || one.as_f64().is_some_and(|it| other.as_f64() == Some(it));
+            one == other || !(is_whole(one) && is_whole(other)) && is_near()
         }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len()
@@ -307,6 +328,7 @@ mod tests {
             ("github://owner/repo/refunds/SKILL.md", Some("owner/repo/refunds")),
             ("skill://acme/refunds/skill.md", None),
             ("skill://acme/Refunds/SKILL.md", None),
+            ("skill://acme/Billing/refunds/SKILL.md", None),
             ("skill://Acme/refunds/SKILL.md", None),
             ("SKILL://acme/refunds/SKILL.md", None),
             ("skill://acme/re--funds/SKILL.md", None),
@@ -335,13 +357,20 @@ mod tests {
             "skill://acme/refunds/a/b.md",
             "Skill://ACME/refunds//a/b.md?x#y",
             "skill:acme/refunds/a%2Fb.md",
+            "skill://acme/REFUNDS/a/b.md",
         ] {
             let found = all(uri);
             let place = found.iter().position(|it| it == URI);
             let outer = found.iter().position(|it| it == "skill://acme/SKILL.md");
             assert!(place.is_some_and(|it| Some(it) < outer), "{uri}");
+            let folders: Vec<_> = folders_above(&ResourceUri::parse(uri).unwrap()).collect();
+            assert!(folders.contains(&folder_of(URI).unwrap()), "{uri}");
         }
-        assert!(all(&format!("x:{}", "a/".repeat(1_000))).len() <= 64);
+        let deep = format!("x:{}", "a/".repeat(1_000));
+        assert!(all(&deep).len() <= 64);
+        let folders: Vec<_> = folders_above(&ResourceUri::parse(&deep).unwrap()).collect();
+        assert!(folders.contains(&folder_of(&deep).unwrap()) && folders.len() <= 32);
+        assert_eq!(folder_of("skill://SKILL.md"), None);
     }
 
     #[test]
@@ -469,6 +498,13 @@ mod tests {
             (TEXT.replace("[1, \"1\"]", "[1, 1]"), false),
             (TEXT.replace("metadata", "allowed-tools: Bash\nmetadata"), false),
             (TEXT.replace("version: 1.0\n", ""), false),
+            (
+                TEXT.replace(
+                    "version: 1.0",
+                    &format!("version: 1.0\nlong: {}", "ä".repeat(40_000)),
+                ),
+                false,
+            ),
             (TEXT.replace("---\n\n", "\n"), false),
             (TEXT.replace("---\nname", "name"), false),
             (format!("\n{TEXT}"), false),

@@ -14,7 +14,9 @@ use portcullis_core::{
     capability::{CapabilityId, CapabilityKind},
     idempotency::IdempotencyKey,
     json::{Document, JsonValue as _, Node},
-    mcp::{Era, Method, Mirror, ProtocolError, Request as Asking, meta, mismatch, names, uris},
+    mcp::{
+        Era, Method, Mirror, ProtocolError, Request as Asking, apps, meta, mismatch, names, uris,
+    },
     refusal::Refusal,
     trace::TraceParent,
 };
@@ -259,7 +261,14 @@ async fn resolve_call(
         (CapabilityKind::Resource, _) => {
             let mut wanted = wanted_read(face, name);
             let slug = wanted.tool.split(':').next().unwrap_or_default();
-            if face.provider().is_none() && gateway.app.tools.exposes_pages_alone(ctx, slug) {
+            let tools = &gateway.app.tools;
+            // Of the resources of such a provider files of skills are read here.
+            let is_page = |id: &str| id.split_once(':').is_some_and(|(_, uri)| apps::is_page(uri));
+            let has_skills = tools.exposes(ctx, Some(slug), CapabilityKind::Skill);
+            if face.provider().is_none()
+                && tools.exposes_pages_alone(ctx, slug)
+                && (!has_skills || is_page(&wanted.tool))
+            {
                 wanted.kind = Name::Unlisted;
             }
             return Ok(wanted);

@@ -74,7 +74,7 @@ pub(crate) async fn get(NoQuery(ctx, gateway): NoQuery, ToolPath(id): ToolPath) 
     get, path = "/v1/tools/left-out", tag = "mcps", operation_id = "list_left_out_tools",
     params(
         ("provider" = Option<String>, Query, description = "slugs, comma-separated", pattern = "[^, ]"),
-        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `skill`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|skill|resource|resource_template)(,(tool|prompt|skill|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),

@@ -18,7 +18,7 @@ const LONGEST: usize = 100;
 #[utoipa::path(
     get, path = "/v1/tools", tag = "admin", operation_id = "list_pinned_tools",
     params(
-        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `skill`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|skill|resource|resource_template)(,(tool|prompt|skill|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),
@@ -41,7 +41,7 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
 #[utoipa::path(
     get, path = "/v1/tools/waiting", tag = "admin", operation_id = "list_waiting_tools",
     params(
-        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|resource|resource_template)(,(tool|prompt|resource|resource_template))*$"),
+        ("kind" = Option<String>, Query, description = "`tool`, `prompt`, `skill`, `resource`, `resource_template`, comma-separated", pattern = "^(tool|prompt|skill|resource|resource_template)(,(tool|prompt|skill|resource|resource_template))*$"),
         ("limit" = Option<u32>, Query, description = "1 to 200, default 50"),
         ("cursor" = Option<String>, Query, description = "from `meta.pagination.next_cursor`"),
     ),

@@ -12,7 +12,8 @@ impl HostileTool {
 
     /// True if it stands for the answer to the method of its name, which is that of a list.
     pub(super) fn is_list(&self) -> bool {
-        ["prompts/list", "resources/list", "resources/templates/list"].contains(&&*self.name)
+        ["prompts/list", "resources/list", "resources/templates/list", "skills/list"]
+            .contains(&&*self.name)
     }
 
     pub(super) const fn is_skill(&self) -> bool {

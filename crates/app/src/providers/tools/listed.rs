@@ -34,11 +34,18 @@ impl Tools {
         // Of a kind that could not be listed, what was listed before still holds.
         let failed: Vec<CapabilityKind> = list.untold().collect();
         let kept = former.into_iter().filter(|it| failed.contains(&it.id.kind()));
-        let kept: Vec<Definition> = kept.map(|it| it.definition.clone()).collect();
+        let mut kept: Vec<Definition> = kept.map(|it| it.definition.clone()).collect();
         // Pages that tools name are among them, if they were listed.
         let names: BTreeSet<_> = kept.iter().map(|it| (it.kind, it.name.as_str())).collect();
         list.definitions.retain(|it| !names.contains(&(it.kind, it.name.as_str())));
-        without_files_of_skills(&mut list.definitions, &kept);
+        let skills = kept.iter().filter(|it| it.kind == CapabilityKind::Skill);
+        let skills =
+            skills.map(|it| it.name.as_str()).chain(list.skills.iter().map(String::as_str));
+        let folders: HashSet<String> = skills.filter_map(skills::folder_of).collect();
+        for all in [&mut list.definitions, &mut kept] {
+            without_files_of_skills(all, &folders);
+        }
+        self.pins.learn_folders(org, provider.declared.slug.as_str(), folders);
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(
@@ -65,15 +72,13 @@ impl Tools {
     }
 }
 
-/// Takes the files of skills from the resources: they are listed and read as these alone.
-fn without_files_of_skills(all: &mut Vec<Definition>, kept: &[Definition]) {
-    let skills = all.iter().chain(kept).filter(|it| it.kind == CapabilityKind::Skill);
-    let skills: HashSet<String> = skills.map(|it| it.name.to_string()).collect();
+/// Takes what lies in the folders of skills from the resources: it is listed and read as files of these alone.
+fn without_files_of_skills(all: &mut Vec<Definition>, folders: &HashSet<String>) {
     let is_inside = |it: &Definition| {
         let uri = ResourceUri::parse(it.name.as_str());
-        uri.is_ok_and(|uri| skills::above(&uri).any(|skill| skills.contains(&skill)))
+        uri.is_ok_and(|uri| skills::folders_above(&uri).any(|it| folders.contains(&it)))
     };
-    if !skills.is_empty() {
+    if !folders.is_empty() {
         all.retain(|it| it.kind != CapabilityKind::Resource || !is_inside(it));
     }
 }

@@ -175,6 +175,11 @@ fn versions(
     versions
 }
 
+/// The part of a name in which others of its kind may not be equal: what people see as the same, and of a skill all.
+fn likeness(kind: CapabilityKind, name: &CapabilityName) -> String {
+    if kind == CapabilityKind::Skill { name.to_string() } else { name.skeleton() }
+}
+
 /// Puts each definition where it belongs. Of twins the one that was accepted before stays, else
 /// the one that was listed first.
 fn sort(
@@ -192,7 +197,7 @@ fn sort(
         .filter_map(|pin| {
             CapabilityName::of_kind(pin.kind, pin.tool.name()).ok().map(|it| (pin.kind, it))
         })
-        .map(|(kind, name)| ((kind, name.skeleton()), name))
+        .map(|(kind, name)| ((kind, likeness(kind, &name)), name))
         .collect();
     // It is unknown which tool an unreadable pin belongs to: it may be any that looks new.
     let review = nameless > 0 || reviews_new(provider.declared.pinning, &pins);
@@ -203,7 +208,9 @@ fn sort(
         let pin = pins.get(&tool);
         let name = &listed.definition.name;
         if pin.is_none_or(|pin| pin.accepted.is_none()) {
-            let first = names.entry((tool.kind(), name.skeleton())).or_insert_with(|| name.clone());
+            let first = names
+                .entry((tool.kind(), likeness(tool.kind(), name)))
+                .or_insert_with(|| name.clone());
             if first != name {
                 sorted.left_out.push(LeftOut::twin(tool.kind(), name, first));
                 continue;

@@ -16,7 +16,7 @@ use crate::policy::{
     },
 };
 use crate::{
-    capability::Capability,
+    capability::{Capability, CapabilityKind},
     clock::Timestamp,
     json::{JsonValue as _, Node},
     mcp::uris::ResourceUri,
@@ -81,10 +81,12 @@ pub(in crate::policy) fn context<'a>(
         fields.push(("output".into(), output));
     }
     // Of a recorded read the URI may have been withheld; it is not known then.
-    if let (Some(_), Some(uri)) = (wanted.member("resource"), question.input.get("uri")) {
+    let kind = question.tool.id.kind().governed();
+    let uri = question.input.get("uri");
+    if let (Some(_), Some(uri), CapabilityKind::Resource) = (wanted.member("resource"), uri, kind) {
         fields.push(("resource".into(), resource(question, uri)?));
     }
-    if let (Some(_), Some(uri)) = (wanted.member("skill"), question.input.get("uri")) {
+    if let (Some(_), Some(uri), CapabilityKind::Skill) = (wanted.member("skill"), uri, kind) {
         fields.push(("skill".into(), skill(question, uri)));
     }
     if wanted.member("dlp").is_some() {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    capability::CapabilityKind,
     json::{JsonValue, Node},
     mcp::uris::ResourceUri,
     policy::{
@@ -44,11 +45,15 @@ impl PolicySet {
         Projection {
             paths: Arc::clone(&slot.listing),
             // What policies see of a resource follows from its URI.
-            input: match (slot.reads.member("resource"), slot.reads.member("input")) {
-                _ if slot.reads.member("skill").is_some() => question.input.to_value(),
-                (Some(wanted), None) => read_of_resource(question.input, wanted),
-                (Some(_), Some(_)) => question.input.to_value(),
-                (None, _) => of("input", question.input),
+            input: match (question.tool.id.kind().governed(), slot.reads.member("resource")) {
+                (CapabilityKind::Skill, _) if slot.reads.member("skill").is_some() => {
+                    question.input.to_value()
+                }
+                (CapabilityKind::Resource, Some(wanted)) => match slot.reads.member("input") {
+                    None => read_of_resource(question.input, wanted),
+                    Some(_) => question.input.to_value(),
+                },
+                _ => of("input", question.input),
             },
             tags: slot.reads.tag_paths(),
             facts: question::facts_json(question, &slot.shapes, &slot.reads),

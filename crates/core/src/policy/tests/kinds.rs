@@ -81,6 +81,8 @@ fn reads_of_resources_are_judged_by_their_uris() {
 
         assert_eq!(found.collect::<Vec<_>>(), wanted, "{scope}");
     }
+    let other = "@id(\"p\") permit (principal, action in Mcp::Action::\"provider:crm\", resource) when { context has skill && context.skill.uri like \"*\" };";
+    assert_ne!(said(&ask(&loaded(other, &all), &all[0], &json!({"uri": uris[0]}))), "allow p");
     for (condition, wanted) in [
         ("context.resource.listed", [true, true, false]),
         ("!context.resource.listed", [false, false, true]),
@@ -158,6 +160,11 @@ fn reads_of_skills_are_judged_by_their_folder_and_file() {
         ("action in Mcp::Action::\"hint:read_only\", resource is Mcp::Skill)", [true, true, true]),
         ("action in Mcp::Action::\"crm:*\", resource)", [false, false, false]),
         ("action in Mcp::Action::\"kind:resource\", resource)", [false, false, false]),
+        // What is told of a resource is told of no skill, and the other way round.
+        (
+            "action in Mcp::Action::\"provider:crm\", resource) when { context has resource && context.resource.listed }",
+            [false, false, false],
+        ),
         ("action == Mcp::Action::\"skill:crm:acme/refunds\", resource)", [true, true, false]),
         ("action, resource == Mcp::Skill::\"crm:daily\")", [false, false, true]),
         (

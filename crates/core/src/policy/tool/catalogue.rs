@@ -88,8 +88,13 @@ impl Catalogue {
             self.providers.get(parsed.provider()).ok_or("no such provider is configured here")?;
         let tools = provider.as_ref().ok_or("the provider has not listed its tools yet")?;
         if parsed.kind().governed() != CapabilityKind::Resource {
-            let found = tools.get(parsed.slot()).cloned();
+            let found = tools.get(parsed.slot()).filter(|it| it.id == parsed).cloned();
             return found.ok_or("the provider lists no such tool, prompt or skill");
+        }
+        let skill = |id: &CapabilityId| tools.get(id.slot()).filter(|it| it.id == *id).cloned();
+        if let Some(skill) = capability::holding(&parsed, skill) {
+            let named = skill.file(parsed.name()).is_some();
+            return named.then_some(skill).ok_or("the manifest of its skill names no such file");
         }
         let resources = self.resources.get(parsed.provider()).into_iter().flatten();
         let listed = resources.clone().find(|it| it.id == parsed).cloned();

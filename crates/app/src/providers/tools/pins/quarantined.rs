@@ -11,6 +11,7 @@ use portcullis_core::{
     capability::{self, Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
     id::OrgId,
+    mcp::{skills, uris::ResourceUri},
 };
 use portcullis_store::{Pin, PinChange, StoreError};
 
@@ -25,6 +26,17 @@ pub(super) type Org = Option<OrgId>;
 
 /// The accepted version of a tool, and the one that waits.
 pub(super) type Versions = (Option<String>, Option<String>);
+
+/// Most folders of skills that are remembered of a provider; of one that tells of more no resource is read.
+const MOST_FOLDERS: usize = 10_000;
+
+/// Folders of skills, as [`skills::folder_of`] writes them.
+#[derive(Debug, Default)]
+struct SkillFolders {
+    folders: HashSet<String>,
+    /// There were too many to remember.
+    are_all: bool,
+}
 
 /// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
 const TOLD_MOST: usize = 30;
@@ -59,6 +71,8 @@ pub(crate) struct Pins {
     told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
     /// When each change by others that was followed was made, by org and tool.
     pub(super) followed: Mutex<HashMap<(String, String), Timestamp>>,
+    /// Folders of the skills that each provider told of, whatever became of them.
+    skill_folders: ArcSwap<HashMap<(Org, String), Arc<SkillFolders>>>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
     /// a newer one.
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -89,6 +103,38 @@ impl Pins {
                 && (templates || it.kind() != CapabilityKind::Template)
         });
         capability::is_among(id, waiting.map(|it| it.0))
+    }
+
+    /// Takes over the folders of skills that a provider tells of now, beside those that it told of before.
+    pub(in crate::providers::tools) fn learn_folders(
+        &self,
+        org: Org,
+        provider: &str,
+        told: HashSet<String>,
+    ) {
+        let key = (org, provider.to_owned());
+        let known = self.skill_folders.load().get(&key).cloned().unwrap_or_default();
+        if told.is_subset(&known.folders) || known.are_all {
+            return;
+        }
+        let folders: HashSet<String> = known.folders.iter().cloned().chain(told).collect();
+        let are_all = folders.len() > MOST_FOLDERS;
+        let known = Arc::new(SkillFolders { folders, are_all });
+        self.skill_folders.rcu(|all| {
+            let mut all = HashMap::clone(all);
+            all.insert(key.clone(), Arc::clone(&known));
+            all
+        });
+    }
+
+    /// True if a resource lies in the folder of a skill that its provider told of.
+    pub(crate) fn lies_in_skill(&self, org: OrgId, id: &CapabilityId) -> bool {
+        let all = self.skill_folders.load();
+        let Ok(uri) = ResourceUri::parse(id.name()) else { return false };
+        let of_orgs = [None, Some(org)].map(|org| all.get(&(org, id.provider().to_owned())));
+        of_orgs.into_iter().flatten().any(|known| {
+            known.are_all || skills::folders_above(&uri).any(|it| known.folders.contains(&it))
+        })
     }
 
     /// State of the tool, as it is here, for this org.
