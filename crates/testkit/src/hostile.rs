@@ -228,14 +228,10 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
-        "tools/list"
-        | "prompts/list"
-        | "resources/list"
-        | "resources/templates/list"
-        | "skills/list" => {
+        list if list.ends_with("/list") => {
             let (member, listed) = listed(&shared.tools, method);
-            let result = json!({"resultType": "complete", (member): listed}).to_string();
-            send(&mut stream, 200, &success(&id, &result)).await
+            let all = json!({"resultType": "complete", (member): listed}).to_string();
+            send(&mut stream, 200, &success(&id, &all)).await
         }
         "resources/read" => {
             let tool = param(&message, "uri");

@@ -1,5 +1,7 @@
 //! Skills: listed with their manifests, described and read on the law of tools, and never changed.
 
+mod withheld;
+
 use portcullis_core::json;
 
 use super::{ask, ask_legacy, error, own};
@@ -186,161 +188,59 @@ async fn skills_are_listed_with_their_manifests_and_not_among_the_resources() {
     assert!(!left_out.contains(KEY), "{left_out}");
 }
 
-/// Method, URI, code of the JSON-RPC error or 0, outcome of the event, its target, requests upstream.
-const USES: &[(&str, &str, i64, &str, &str, usize)] = &[
-    (
-        "skills/get",
-        "skill://acme/refunds/SKILL.md",
-        0,
-        "success",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/SKILL.md",
-        0,
-        "success",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/a.md",
-        0,
-        "success",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/nested/SKILL.md",
-        0,
-        "success",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/run.sh",
-        403,
-        "denied",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        0,
-    ),
-    // Nothing of a skill is masked.
-    (
-        "resources/read",
-        "skill://acme/refunds/mail.md",
-        403,
-        "denied",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/key.md",
-        403,
-        "denied",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/size.md",
-        502,
-        "upstream_error",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://acme/refunds/digest.md",
-        502,
-        "upstream_error",
-        "skill:up:skill://acme/refunds/SKILL.md",
-        1,
-    ),
-    (
-        "resources/read",
-        "skill://forged/SKILL.md",
-        502,
-        "upstream_error",
-        "skill:up:skill://forged/SKILL.md",
-        1,
-    ),
-    ("skills/get", "skill://forged/SKILL.md", 0, "success", "skill:up:skill://forged/SKILL.md", 1),
-    (
-        "skills/get",
-        "skill://moved/SKILL.md",
-        502,
-        "upstream_error",
-        "skill:up:skill://moved/SKILL.md",
-        1,
-    ),
-    // What lies in the folder and not in the manifest is there in no other way.
-    ("resources/read", "skill://acme/refunds/_manifest", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://acme/refunds/other.md", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://acme/refunds", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://acme/refunds/a.md?x", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://acme:80/refunds/a.md", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://ACME/refunds/a.md", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill:acme/refunds/a.md", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://acme/refunds/%61.md", -32602, "not_found", "resource:up:*", 0),
-    (
-        "resources/read",
-        "skill://acme/open/b",
-        0,
-        "success",
-        "resource:up:skill://acme/open/{+path}",
-        1,
-    ),
-    ("resources/read", "skill://open/note", 0, "success", "resource:up:skill://open/note", 1),
-    // Denied in any case: unknown.
-    (
-        "skills/get",
-        "skill://acme/audits/SKILL.md",
-        -32602,
-        "not_found",
-        "skill:up:skill://acme/audits/SKILL.md",
-        0,
-    ),
-    ("resources/read", "skill://acme/audits/SKILL.md", -32602, "not_found", "resource:up:*", 0),
-    (
-        "skills/get",
-        "skill://acme/nothing/SKILL.md",
-        -32602,
-        "not_found",
-        "skill:up:skill://acme/nothing/SKILL.md",
-        0,
-    ),
-    ("skills/get", "skill://acme/refunds/a.md", -32602, "not_found", "", 0),
-    // What was left out is none of the other resources either.
-    ("resources/read", "skill://secret/SKILL.md", -32602, "not_found", "resource:up:*", 0),
-    ("resources/read", "skill://twice/other.md", -32602, "not_found", "resource:up:*", 0),
-    ("skills/get", "skill://open/note", -32602, "not_found", "", 0),
-    (
-        "skills/get",
-        "skill://secret/SKILL.md",
-        -32602,
-        "not_found",
-        "skill:up:skill://secret/SKILL.md",
-        0,
-    ),
-    (
-        "skills/get",
-        "skill://twice/SKILL.md",
-        -32602,
-        "not_found",
-        "skill:up:skill://twice/SKILL.md",
-        0,
-    ),
-];
+/// Method, URI, code of the JSON-RPC error or 0, outcome of the event, requests upstream, target of the event.
+const USES: &str = "
+get  skill://acme/refunds/SKILL.md                     0 success        1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/SKILL.md                     0 success        1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/a.md                         0 success        1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/nested/SKILL.md              0 success        1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/run.sh                     403 denied         0 skill:up:skill://acme/refunds/SKILL.md
+# Nothing of a skill is masked.
+read skill://acme/refunds/mail.md                    403 denied         1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/key.md                     403 denied         1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/size.md                    502 upstream_error 1 skill:up:skill://acme/refunds/SKILL.md
+read skill://acme/refunds/digest.md                  502 upstream_error 1 skill:up:skill://acme/refunds/SKILL.md
+read skill://forged/SKILL.md                         502 upstream_error 1 skill:up:skill://forged/SKILL.md
+get  skill://forged/SKILL.md                           0 success        1 skill:up:skill://forged/SKILL.md
+get  skill://moved/SKILL.md                          502 upstream_error 1 skill:up:skill://moved/SKILL.md
+# What lies in the folder and not in the manifest is there in no other way.
+read skill://acme/refunds/_manifest               -32602 not_found      0 resource:up:*
+read skill://acme/refunds/other.md                -32602 not_found      0 resource:up:*
+read skill://acme/refunds                         -32602 not_found      0 resource:up:*
+read skill://acme/refunds/a.md?x                  -32602 not_found      0 resource:up:*
+read skill://acme:80/refunds/a.md                 -32602 not_found      0 resource:up:*
+read skill://ACME/refunds/a.md                    -32602 not_found      0 resource:up:*
+read skill:acme/refunds/a.md                      -32602 not_found      0 resource:up:*
+read skill://acme/refunds/%61.md                  -32602 not_found      0 resource:up:*
+read skill://acme/open/b                               0 success        1 resource:up:skill://acme/open/{+path}
+read skill://open/note                                 0 success        1 resource:up:skill://open/note
+# Denied in any case: unknown.
+get  skill://acme/audits/SKILL.md                 -32602 not_found      0 skill:up:skill://acme/audits/SKILL.md
+read skill://acme/audits/SKILL.md                 -32602 not_found      0 resource:up:*
+get  skill://acme/nothing/SKILL.md                -32602 not_found      0 skill:up:skill://acme/nothing/SKILL.md
+get  skill://acme/refunds/a.md                    -32602 not_found      0 -
+# What was left out is none of the other resources either.
+read skill://secret/SKILL.md                      -32602 not_found      0 resource:up:*
+read skill://twice/other.md                       -32602 not_found      0 resource:up:*
+get  skill://open/note                            -32602 not_found      0 -
+get  skill://secret/SKILL.md                      -32602 not_found      0 skill:up:skill://secret/SKILL.md
+get  skill://twice/SKILL.md                       -32602 not_found      0 skill:up:skill://twice/SKILL.md
+";
+
+/// The columns of each row.
+fn uses() -> impl Iterator<Item = [&'static str; 6]> {
+    let rows = USES.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
+    rows.map(|row| row.split_whitespace().collect::<Vec<_>>().try_into().expect("six columns"))
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_skill_is_used_under_the_law_of_calls_and_leaves_one_event() {
     let scene = exposed().await;
-    for &(method, uri, code, outcome, target, sent) in USES {
+    for [method, uri, code, outcome, sent, target] in uses() {
+        let method = if method == "get" { "skills/get" } else { "resources/read" };
+        let (code, sent): (i64, usize) =
+            (code.parse().expect("a code"), sent.parse().expect("a number"));
+        let target = target.trim_start_matches('-');
         for path in ["/mcp", "/mcp/up"] {
             scene.upstream.forget();
             let asked = if path == "/mcp" { format!("up+{uri}") } else { uri.to_owned() };
@@ -442,99 +342,4 @@ async fn skills_pass_without_resources_and_over_rest() {
     let body = json!({"uri": "skill://acme/refunds/digest.md", "provider": "up"}).to_string();
     let read = scene.gateway.post(&scene.who, "/v1/resources/read", &body).await;
     has!(read, 502, "/error/code": "upstream_error", "/error/details/reason": "digest_mismatch");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_manifest_that_changes_waits_and_its_files_with_it() {
-    let exposed = format!("{EXPOSED}\npin = \"review\"");
-    let scene = scene_with(offered(), &exposed, |builder| builder.policies(POLICIES)).await;
-    let id = format!("skill:up:{HOME}/SKILL.md");
-    scene.gateway.admin(&["capability", "accept", "resource:up:skill://acme/refunds/{+path}"]);
-    scene.gateway.admin(&["capability", "accept", "resource:up:*"]);
-    // A file of a skill that nobody accepted is read in no other way.
-    let read = async || get(&scene, "/mcp/up", "resources/read", "skill://acme/refunds/a.md").await;
-    assert_eq!(error(&read().await), (200, -32602));
-    assert_eq!(
-        error(&get(&scene, "/mcp/up", "skills/get", &format!("{HOME}/SKILL.md")).await),
-        (200, -32602)
-    );
-
-    let waiting = scene.gateway.admin(&["capability", "list", "--waiting", "--kind", "skill"]);
-    assert!(waiting.to_string().contains(&id), "{waiting}");
-    scene.gateway.admin(&["capability", "accept", &id]);
-    until(read, |it| it.at("/result/contents/0/text") == "Ask a person.").await;
-}
-
-/// While it is not known what the files of skills are, no resource is read.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_list_of_skills_that_fails_opens_no_files() {
-    let broken = [tool("skills/list", Script::Rpc(-32603))].into_iter().chain(offered());
-    let scene = scene_with(broken.collect(), EXPOSED, |builder| builder.policies(POLICIES)).await;
-    for uri in ["skill://acme/refunds/a.md", "skill://open/note", "skill://acme/open/b"] {
-        assert_eq!(
-            error(&get(&scene, "/mcp/up", "resources/read", uri).await),
-            (200, -32602),
-            "{uri}"
-        );
-    }
-
-    let scene = exposed().await;
-    let read = async || get(&scene, "/mcp/up", "resources/read", "skill://acme/refunds/a.md").await;
-    has!(read().await, 200, "/result/contents/0/text": "Ask a person.");
-    let admin = scene.gateway.user(&scene.who.org, "admin", "providers:read providers:write");
-    let id = scene.gateway.get(&admin, "/v1/providers").await.ok();
-    let id = id.at("/data/items/0/id").as_str().expect("an id").to_owned();
-    // Later, what was listed before holds, also if the server says that it has none.
-    for code in [-32603, -32601] {
-        scene.upstream.break_method("skills/list", code);
-        scene.gateway.post(&admin, &format!("/v1/providers/{id}/test"), "{}").await.ok();
-
-        has!(read().await, 200, "/result/contents/0/text": "Ask a person.");
-        let other = get(&scene, "/mcp/up", "resources/read", "skill://secret/SKILL.md").await;
-        assert_eq!(error(&other), (200, -32602), "{}", other.text);
-        let listed = ask(&scene.gateway, &scene.who, "/mcp/up", "resources/list", json!({})).await;
-        assert!(!listed.text.contains("refunds/a.md"), "{}", listed.text);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn skills_pass_beside_apps_and_their_approvals_are_for_files() {
-    let asks = r#"@id("all") permit (principal, action, resource);
-        @id("asks") @require_approval("approvers=leads")
-        forbid (principal, action == Mcp::Action::"skill:up:acme/refunds", resource)
-        when { context.skill.uri like "*/SKILL.md" };"#;
-    let exposed = "expose = [\"apps\", \"skills\", \"tools\"]";
-    let scene = scene_with(offered(), exposed, |builder| builder.policies(asks)).await;
-
-    let file = get(&scene, "/mcp", "resources/read", "up+skill://acme/refunds/a.md").await;
-    let manual = get(&scene, "/mcp", "resources/read", "up+skill://acme/refunds/SKILL.md").await;
-    let entry = get(&scene, "/mcp", "skills/get", "up+skill://acme/refunds/SKILL.md").await;
-    let other = get(&scene, "/mcp", "resources/read", "up+skill://open/note").await;
-
-    has!(file, 200, "/result/contents/0/text": "Ask a person.");
-    assert_eq!(error(&other), (200, -32602), "{}", other.text);
-    // Whoever asks for the entry asks nobody.
-    assert_eq!(error(&manual).1, 403, "{}", manual.text);
-    assert!(manual.text.contains("apr_"), "{}", manual.text);
-    assert_eq!(error(&entry).1, 403, "{}", entry.text);
-    assert!(!entry.text.contains("apr_"), "{}", entry.text);
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_file_that_a_policy_reads_is_kept_and_explained() {
-    let scene = exposed().await;
-    let answer = get(&scene, "/mcp/up", "resources/read", "skill://acme/refunds/run.sh").await;
-    let event = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await.remove(0);
-    let path = format!("/v1/audit/events/{}", event["id"].as_str().expect("an id"));
-    let kept = scene.gateway.get(&scene.who, &path).await.ok();
-    let inputs = kept.at("/data/detached/decision_inputs");
-    assert_eq!(
-        inputs.pointer("/input/uri"),
-        Some(&json!("skill://acme/refunds/run.sh")),
-        "{inputs}"
-    );
-    let scopes = "admin audit:read mcps:read policies:read";
-    let admin = scene.gateway.user(&scene.who.org, "admin", scopes);
-    let explained = scene.gateway.get(&admin, &format!("{path}?explain=1")).await.ok();
-    has!(explained, "/data/explanation/decision/policy": "no-scripts", "/data/explanation/missing": []);
 }
