@@ -251,12 +251,13 @@ impl Provider {
 
     /// The kinds that it exposes, in one order.
     fn kinds(&self) -> Result<Vec<CapabilityKind>, String> {
+        let has_skills = self.expose.iter().flatten().any(|it| *it == Exposed::Skills);
+        if self.allow_dynamic_skills && !has_skills {
+            return Err("`allow_dynamic_skills` needs `skills` in `expose`".to_owned());
+        }
         let Some(exposed) = &self.expose else { return Ok(vec![CapabilityKind::Tool]) };
         let named = exposed.iter().flat_map(|it| it.kinds()).copied();
         let named: BTreeSet<CapabilityKind> = named.collect();
-        if self.allow_dynamic_skills && !named.contains(&CapabilityKind::Skill) {
-            return Err("`allow_dynamic_skills` needs `skills` in `expose`".to_owned());
-        }
         if named.is_empty() {
             return Err(
                 "`expose` is empty, so nothing would pass; leave the provider out".to_owned()
