@@ -132,7 +132,11 @@ impl Capabilities {
     }
 
     /// Finds the skill in whose folder a resource lies.
-    fn skill_of(&self, connection: &Connection, id: &CapabilityId) -> Option<Arc<Capability>> {
+    pub(crate) fn skill_of(
+        &self,
+        connection: &Connection,
+        id: &CapabilityId,
+    ) -> Option<Arc<Capability>> {
         let has_skills = connection.server().kinds().contains(&CapabilityKind::Skill);
         if id.kind() != CapabilityKind::Resource || !has_skills {
             return None;

@@ -250,7 +250,7 @@ impl Capability {
     #[must_use]
     pub fn file(&self, uri: &str) -> Option<Option<ManifestEntry<'_>>> {
         let is_skill = self.id.kind() == CapabilityKind::Skill;
-        is_skill.then(|| skills::file(&self.definition.more, uri)).flatten()
+        is_skill.then(|| skills::file(self.id.name(), &self.definition.more, uri)).flatten()
     }
 
     /// Version of what policies are bound to: all resources of a provider are the same to them but for their URIs, and of

@@ -27,7 +27,7 @@ impl CallAnswer {
     /// pass, and of `_meta` and content [what the gateway alone may say](meta::is_reserved) does
     /// not. So no result looks like one of the gateway: a task, a question, a state, an approval.
     /// Rejects tasks, questions that are none of the protocol, and what is no result of a tool.
-    pub(crate) fn of(method: Method, reply: &Reply) -> Result<Self, CallError> {
+    pub(crate) fn of(of: CapabilityKind, method: Method, reply: &Reply) -> Result<Self, CallError> {
         let interaction =
             CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
         let garbage = CallError::protocol(Executed::Unknown);
@@ -37,14 +37,15 @@ impl CallAnswer {
         let root = reply.result.root();
         match root.get("resultType").map(Node::text) {
             None | Some(Some("complete")) => {}
-            Some(Some(INPUT_REQUIRED)) if method != Method::GetSkill => {
+            // No manifest says what a skill asks.
+            Some(Some(INPUT_REQUIRED)) if of != CapabilityKind::Skill => {
                 let mut asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
                 for request in asked.requests.values_mut() {
                     apps::remove_rights(request);
                 }
                 return Ok(Self::Asked(Box::new(asked)));
             }
-            Some(Some("task")) => return Err(interaction),
+            Some(Some("task" | INPUT_REQUIRED)) => return Err(interaction),
             Some(_) => return Err(garbage),
         }
         let kind = method.used().unwrap_or_default();
@@ -270,7 +271,11 @@ mod tests {
     fn answer_of(kind: CapabilityKind, result: &Value) -> Result<CallAnswer, CallError> {
         let result = Document::of(result);
         let method = Method::use_of(kind);
-        CallAnswer::of(method, &Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
+        CallAnswer::of(
+            kind,
+            method,
+            &Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 },
+        )
     }
 
     fn result(of: &Value) -> CallResult {

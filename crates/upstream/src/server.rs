@@ -327,7 +327,7 @@ impl Server {
             return Err(error);
         }
         let admission = admission.crowded(self.0.link.takes_turns());
-        admission.ended(answer.and_then(|reply| CallAnswer::of(method, &reply)))
+        admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), method, &reply)))
     }
 
     /// Returns true unless there is another process or session than the one of this number

@@ -201,8 +201,6 @@ pub(crate) struct Collector {
     list: DefinitionList,
     params: ParamHeaders,
     names: HashSet<CapabilityName>,
-    /// Those of skills.
-    folders: HashSet<String>,
     cursors: HashSet<String>,
     /// The server answered the request for the list.
     is_offered: bool,
@@ -220,7 +218,6 @@ impl Collector {
             list: DefinitionList::default(),
             params: ParamHeaders::new(),
             names: HashSet::new(),
-            folders: HashSet::new(),
             cursors: HashSet::new(),
             is_offered: false,
             seen: 0,
@@ -359,11 +356,6 @@ impl Collector {
             CapabilityKind::Skill => {
                 let more = skills::of_entry(name.as_str(), &members, self.dynamic_skills);
                 let skill = Definition::skill(name.clone(), more.map_err(SkipReason::Entry)?);
-                // Policies know it by its folder.
-                let folder = skills::path_of(name.as_str()).unwrap_or_default().to_owned();
-                if !self.folders.insert(folder) {
-                    return Err(SkipReason::Duplicate);
-                }
                 self.names.insert(name);
                 self.list.definitions.push(skill);
                 return Ok(());

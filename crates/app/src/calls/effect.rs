@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, pin::pin, sync::Arc};
 use portcullis_core::{
     audit::Governance,
     call::{Aim, Answer, CallResult},
-    capability::{Capability, CapabilityKind},
+    capability::{Capability, CapabilityKind, Definition},
     hidden::spelled,
     json::{Document, JsonValue, Node},
     mcp::{
@@ -164,14 +164,15 @@ impl Calls {
         let told = told.map(|(_, told)| told.clone()).unwrap_or_default();
         let bytes = told.root().raw().len();
         let check = move || {
-            let (id, more) = (skill.id.name(), &skill.definition.more);
+            let (id, accepted) = (skill.id.name(), &skill.definition);
             if !describes {
-                return skills::check_file(id, more, &uri, told.root()).is_ok();
+                return skills::check_file(id, &accepted.more, &uri, told.root()).is_ok();
             }
             let is_its = told.root().get("uri").and_then(Node::text) == Some(id);
             let entry = told.root().to_value();
             let entry = entry.as_object().and_then(|it| skills::of_entry(id, it, true).ok());
-            is_its && entry.as_ref() == Some(more)
+            let entry = entry.map(|more| Definition::skill(accepted.name.clone(), more));
+            is_its && entry.is_some_and(|it| it == *accepted || it.is_rearrangement_of(accepted))
         };
         if self.base.worked(dispatch.ctx.caller().org_id, bytes, check).await? {
             return Ok(of_skill(&dispatch.visible.tool, result));

@@ -94,7 +94,9 @@ impl Calls {
         let capability = tool.map(|id| id.kind().governed());
         // A URI is what the caller wrote; whether it is listed for another org, or hidden, is not told.
         let named = tool.map(|id| match capability {
-            Some(CapabilityKind::Resource) => format!("{}:*", id.action()),
+            Some(kind @ (CapabilityKind::Resource | CapabilityKind::Skill)) => {
+                format!("{}{}:*", kind.prefix(), id.provider())
+            }
             Some(_) | None => id.to_string(),
         });
         let id = named.filter(|id| {

@@ -288,10 +288,12 @@ impl Tools {
         let Some(uri) = template.begin(values, variable, value, false) else { return false };
         let has_all = template.variables().all(|it| it == variable || values.contains_key(it));
         let is_read = || ResourceUri::parse(&uri).is_ok_and(|uri| template.values(&uri).is_some());
-        if !has_all && !is_read() {
-            return self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
-        }
         let asked = parse_id(CapabilityKind::Resource, &format!("{}:{uri}", of.connection.slug()));
+        if !has_all && !is_read() {
+            let skill = asked.ok().and_then(|id| self.catalogue.skill_of(&of.connection, &id));
+            return skill.is_none_or(|skill| !self.is_hidden(ctx, &skill, None))
+                && self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
+        }
         asked.is_ok_and(|asked| self.find_used(ctx, &asked, Some(&uri)).is_ok())
     }
 
@@ -315,9 +317,9 @@ impl Tools {
     /// a file of a skill that cannot be used. A file of one that was accepted was accepted with it.
     pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
         let org = ctx.caller().org_id;
-        used.id.kind() != CapabilityKind::Skill
-            && (self.pins.lies_in_skill(org, id)
-                || used.id != *id && self.pins.wait(org, id, used.id.is_unlisted()))
+        let is_other = used.id != *id && used.id.kind() != CapabilityKind::Skill;
+        id.kind() == CapabilityKind::Resource && self.pins.lies_in_skill(org, id, used)
+            || is_other && self.pins.wait(org, id, used.id.is_unlisted())
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

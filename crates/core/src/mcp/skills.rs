@@ -2,6 +2,7 @@
 //! digest of each file, and a file that is not as it says is none of the skill.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Number, Value, json};
 
 use super::uris::{ResourceUri, UriError};
@@ -27,6 +28,8 @@ const MAX_SEGMENTS: usize = 32;
 const MAX_DESCRIPTION_CHARS: usize = 8_192;
 /// Most bytes of the frontmatter of a file.
 const MAX_FRONTMATTER_BYTES: usize = 64 << 10;
+/// Most levels of values in it.
+const MAX_DEPTH: usize = 24;
 
 /// A file of a skill, as its manifest tells it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,19 +44,22 @@ pub struct ManifestEntry<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mismatch;
 
-/// The folder of a skill of this URI without its scheme, which names the skill in policies. Rejects URIs that readers
+/// The folder of a skill of this URI, which names it in policies, without a scheme `skill`. Rejects URIs that readers
 /// understand differently, and folders that do not end in a name by the rules of Agent Skills.
 pub fn path_of(uri: &str) -> Result<&str, &'static str> {
     const FORM: &str = "the URI of a skill is `<scheme>://<path>/<name>/SKILL.md` in lower-case letters that need no \
          encoding, with at most 32 segments, and the name is 1 to 64 of a-z, 0-9 and single `-`";
     let parsed = ResourceUri::parse(uri).map_err(UriError::sentence)?;
     let folder = uri.strip_suffix(FILE).filter(|_| parsed.is_plain() && parsed.is_normal());
-    let folder = folder.and_then(|folder| folder.split_once("://")).map(|(_, folder)| folder);
-    let path = folder.map(|folder| folder.strip_prefix('/').unwrap_or(folder)).ok_or(FORM)?;
+    let folder = folder.ok_or(FORM)?;
+    let (_, path) = folder.split_once("://").ok_or(FORM)?;
     let segments = place_of(&parsed).1;
-    let is_read_so = segments.join("/").strip_suffix(&FILE.to_lowercase()) == Some(path);
-    let is_folder = is_read_so && segments.len() <= MAX_SEGMENTS + 1;
-    if is_folder && is_name(name_of(path)) { Ok(path) } else { Err(FORM) }
+    let inner = segments.len().saturating_sub(1);
+    let read = segments.get(..inner).unwrap_or_default().join("/");
+    let is_read_so = path.strip_prefix('/').unwrap_or(path) == read;
+    let is_folder = is_read_so && inner <= MAX_SEGMENTS && is_name(name_of(path));
+    let path = folder.strip_prefix("skill://").unwrap_or(folder);
+    if is_folder { Ok(path) } else { Err(FORM) }
 }
 
 fn name_of(path: &str) -> &str {
@@ -66,12 +72,18 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.split('-').all(is_word)
 }
 
-/// Scheme and segments of a resource for the most tolerant of readers, who pass over case, too.
+/// Scheme and segments of a resource for the most tolerant of readers: they pass over case, decode twice, take backslashes
+/// for slashes, and leave parameters and what stands at the end of a name.
 fn place_of(uri: &ResourceUri) -> (String, Vec<String>) {
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let (scheme, host, path) = uri.place();
-    let whole = format!("{host}{path}").to_lowercase();
-    let segments = whole.split('/').filter(|it| !it.is_empty());
-    (scheme, segments.map(str::to_owned).collect())
+    let whole = decoded(&decoded(&format!("{host}{path}"))).to_lowercase();
+    let named = |it: &str| {
+        let it = it.split([';', '?', '#']).next().unwrap_or_default();
+        it.trim_end_matches(['.', ' ', ':']).to_owned()
+    };
+    let segments = whole.split(['/', '\\']).map(named).filter(|it| !it.is_empty());
+    (scheme, segments.collect())
 }
 
 /// The URIs of the skills whose folder a resource could lie in or be, the innermost first.
@@ -141,17 +153,12 @@ fn manifest(uri: &str, files: &[Value]) -> Result<Map<String, Value>, &'static s
     if files.len() > MAX_FILES {
         return Err("it has more than 512 files");
     }
-    let folder = uri.strip_suffix(FILE).unwrap_or(uri);
     let mut manifest = Map::new();
     let mut bytes: u64 = 0;
     for file in files {
         let text = |name| file.get(name).and_then(Value::as_str).unwrap_or_default();
         let (own, digest) = (text("uri"), text("digest"));
-        let is_plain = |it: &ResourceUri| it.is_plain() && it.is_normal();
-        let is_inside = own.strip_prefix(folder).is_some_and(|rest| {
-            rest.starts_with('/') && !rest.contains('?') && !rest.ends_with('/')
-        });
-        if !is_inside || !ResourceUri::parse(own).is_ok_and(|it| is_plain(&it)) {
+        if !is_file(uri, own) {
             return Err(
                 "a file of it lies outside its folder, or readers understand its URI differently",
             );
@@ -175,6 +182,14 @@ fn manifest(uri: &str, files: &[Value]) -> Result<Map<String, Value>, &'static s
     } else {
         Err("its `resources` lack its `SKILL.md`")
     }
+}
+
+/// Returns true for a URI in the folder of a skill that every reader takes for the same file of it.
+fn is_file(skill: &str, uri: &str) -> bool {
+    let inside = skill.strip_suffix(FILE).and_then(|folder| uri.strip_prefix(folder));
+    let is_inside = inside
+        .is_some_and(|rest| rest.starts_with('/') && !rest.contains('?') && !rest.ends_with('/'));
+    is_inside && ResourceUri::parse(uri).is_ok_and(|it| it.is_plain() && it.is_normal())
 }
 
 fn has_hidden(value: &Value) -> bool {
@@ -210,11 +225,15 @@ pub fn entry(members: &Value, named: impl Fn(&str) -> String) -> [(&'static str,
     [(FRONTMATTER, members.get(FRONTMATTER).cloned().unwrap_or_default()), ("resources", resources)]
 }
 
-/// What the members of a definition say of a file: `None` if the skill has no such file, and no digest if its files have
-/// none.
+/// What the members of a definition of the skill of this URI say of a file: `None` if the skill has no such file, and no
+/// digest if its files have none. Then each URI in its folder is a file of which every reader understands the same.
 #[must_use]
-pub fn file<'a>(members: &'a Value, uri: &str) -> Option<Option<ManifestEntry<'a>>> {
-    let Some(files) = members.get(FILES)?.as_object() else { return Some(None) };
+pub fn file<'a>(skill: &str, members: &'a Value, uri: &str) -> Option<Option<ManifestEntry<'a>>> {
+    let Some(files) = members.get(FILES)?.as_object() else {
+        let name = is_file(skill, uri).then_some(uri.rsplit('/').next()?)?;
+        let is_manual = name.eq_ignore_ascii_case("SKILL.md") && uri != skill;
+        return (!is_manual || name == "SKILL.md").then_some(None);
+    };
     let file = files.get(uri)?;
     let digest = file.get("digest")?.as_str()?;
     Some(Some(ManifestEntry { digest, size: file.get("size")?.as_u64()? }))
@@ -239,7 +258,7 @@ pub fn check_file(
         (None, Some(blob)) => BASE64_STANDARD.decode(blob).map_err(|_| Mismatch)?,
         (Some(_), Some(_)) | (None, None) => return Err(Mismatch),
     };
-    if let Some(entry) = file(members, uri).ok_or(Mismatch)? {
+    if let Some(entry) = file(skill, members, uri).ok_or(Mismatch)? {
         let is_same = u64::try_from(bytes.len()).is_ok_and(|size| size == entry.size)
             && entry.digest == json::sha256(&[&bytes]);
         if !is_same {
@@ -249,25 +268,40 @@ pub fn check_file(
     if uri != skill {
         return Ok(());
     }
-    let told = std::str::from_utf8(&bytes).ok().and_then(frontmatter).ok_or(Mismatch)?;
+    let text = std::str::from_utf8(&bytes).map_err(|_| Mismatch)?;
     let known = members.get(FRONTMATTER).unwrap_or(&Value::Null);
-    if is_alike(&told, known) { Ok(()) } else { Err(Mismatch) }
+    // Writers of YAML 1.1 mean `yes` for true, those of YAML 1.2 do not.
+    let mut readings = [true, false].into_iter().filter_map(|strict| frontmatter(text, strict));
+    if readings.any(|told| is_alike(&told, known)) { Ok(()) } else { Err(Mismatch) }
 }
 
-/// The frontmatter of a file: YAML between two lines of `---`.
-fn frontmatter(text: &str) -> Option<Value> {
+/// The frontmatter of a file: YAML between two lines of `---`, without anchors, merge keys and tags of its own.
+fn frontmatter(text: &str, strict_booleans: bool) -> Option<Value> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let rest =
         text.strip_prefix("---")?.trim_start_matches([' ', '\t', '\r']).strip_prefix('\n')?;
     let rest = rest.get(..rest.floor_char_boundary(MAX_FRONTMATTER_BYTES))?;
     let mut end = 0;
     let is_end = |line: &&str| {
-        let is_end = line.trim_end() == "---";
+        let is_end = line.trim_end_matches([' ', '\t', '\r', '\n']) == "---";
         end += if is_end { 0 } else { line.len() };
         is_end
     };
     rest.split_inclusive('\n').find(is_end)?;
-    serde_saphyr::from_str(rest.get(..end)?).ok()
+    let options = serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_anchors: 0,
+            max_aliases: 0,
+            max_merge_keys: 0,
+            max_documents: 1,
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+        },
+        merge_keys: serde_saphyr::options::MergeKeyPolicy::Error,
+        reject_unsupported_tags: true,
+        strict_booleans: strict_booleans,
+    };
+    serde_saphyr::from_str_with_options(rest.get(..end)?, options).ok()
 }
 
 /// Returns true for the same values, whatever the notation of their numbers.
@@ -315,6 +349,15 @@ mod tests {
         entry.as_object().cloned().unwrap()
     }
 
+    fn merged(count: usize) -> String {
+        let one = |at| format!("a{at}: &a{at} {{<<: *a{}}}\n", at - 1);
+        ["a0: &a0 {z: 1}\n".to_owned()].into_iter().chain((1..count).map(one)).collect()
+    }
+
+    fn nested(count: usize) -> String {
+        (0..count).map(|at| " ".repeat(at) + "b:\n").collect()
+    }
+
     fn a_file(uri: &str, text: &str) -> Value {
         json!({"uri": uri, "digest": digest(text), "size": text.len()})
     }
@@ -324,8 +367,9 @@ mod tests {
         for (uri, path) in [
             (URI, Some("acme/refunds")),
             ("skill://refunds/SKILL.md", Some("refunds")),
-            ("file:///skills/a-1/SKILL.md", Some("skills/a-1")),
-            ("github://owner/repo/refunds/SKILL.md", Some("owner/repo/refunds")),
+            ("file:///skills/a-1/SKILL.md", Some("file:///skills/a-1")),
+            ("skill:///skills/a-1/SKILL.md", Some("/skills/a-1")),
+            ("github://owner/repo/refunds/SKILL.md", Some("github://owner/repo/refunds")),
             ("skill://acme/refunds/skill.md", None),
             ("skill://acme/Refunds/SKILL.md", None),
             ("skill://acme/Billing/refunds/SKILL.md", None),
@@ -358,6 +402,11 @@ mod tests {
             "Skill://ACME/refunds//a/b.md?x#y",
             "skill:acme/refunds/a%2Fb.md",
             "skill://acme/REFUNDS/a/b.md",
+            "skill://%61cme/refunds/a",
+            "skill://acme./refunds./a",
+            "skill://acme/refunds%20/a",
+            "skill://acme/re%2566unds;v=1/a",
+            "skill:///acme%5Crefunds/a",
         ] {
             let found = all(uri);
             let place = found.iter().position(|it| it == URI);
@@ -449,10 +498,29 @@ mod tests {
         })));
         let dynamic = of_entry(URI, &listed(&json!(DYNAMIC)), true).unwrap();
         assert_eq!(entry(&dynamic, str::to_owned)[1].1, json!("dynamic"));
-        assert_eq!(
-            (file(&members, "skill://acme/refunds/b"), file(&dynamic, "x:y")),
-            (None, Some(None))
-        );
+        assert_eq!(file(URI, &members, "skill://acme/refunds/b"), None);
+        for (uri, is_file) in [
+            (URI, true),
+            ("skill://acme/refunds/run.sh", true),
+            ("skill://acme/refunds/a/SKILL.md", true),
+            ("skill://acme/refunds/a%20b", true),
+            ("skill://acme/refunds/run.s%68", false),
+            ("skill://acme/refunds/run.sh?", false),
+            ("skill://acme/refunds/run.sh?x", false),
+            ("skill://acme/refunds/run.sh#", false),
+            ("skill://acme/refunds/run.sh;", false),
+            ("skill://acme/refunds/run.sh/", false),
+            ("skill://acme/refunds//run.sh", false),
+            ("skill://acme:80/refunds/run.sh", false),
+            ("skill://ACME/refunds/run.sh", false),
+            ("skill:acme/refunds/run.sh", false),
+            ("skill://acme/refunds/skill.md", false),
+            ("skill://acme/refunds/SKILL%2Emd", false),
+            ("skill://acme/refunds", false),
+            ("skill://acme/other/run.sh", false),
+        ] {
+            assert_eq!(file(URI, &dynamic, uri), is_file.then_some(None), "{uri}");
+        }
     }
 
     #[test]
@@ -460,7 +528,6 @@ mod tests {
         let aside = "skill://acme/refunds/a.bin";
         let files = json!([a_file(URI, TEXT), a_file(aside, "a\u{0}b")]);
         let members = of_entry(URI, &listed(&files), false).unwrap();
-        let dynamic = of_entry(URI, &listed(&json!(DYNAMIC)), true).unwrap();
         let read = |members: &Value, uri: &str, contents: &Value| {
             check_file(URI, members, uri, Document::of(contents).root()).is_ok()
         };
@@ -487,7 +554,15 @@ mod tests {
         ] {
             assert_eq!(read(&members, uri, &contents), is_good, "{uri} {contents}");
         }
-        // Without digests the frontmatter decides.
+    }
+
+    #[test]
+    fn a_manual_has_the_frontmatter_of_its_entry_and_nothing_that_readers_expand() {
+        let dynamic = of_entry(URI, &listed(&json!(DYNAMIC)), true).unwrap();
+        let read = |members: &Value, uri: &str, text: &str| {
+            let contents = json!([{"uri": uri, "text": text}]);
+            check_file(URI, members, uri, Document::of(&contents).root()).is_ok()
+        };
         for (file, is_good) in [
             (TEXT.to_owned(), true),
             (TEXT.replace('\n', "\r\n"), true),
@@ -512,9 +587,23 @@ mod tests {
             (TEXT.replace("version: 1.0", &format!("version: {}", "9".repeat(70_000))), false),
             ("---\n".to_owned(), false),
             (String::new(), false),
+            (TEXT.replace("1.0", "&a 1.0"), false),
+            (TEXT.replace("metadata", "<<: {}\nmetadata"), false),
+            (TEXT.replace("refunds\n", "!own refunds\n"), false),
+            (TEXT.replace("---\n\n", "---\u{a0}\na: 1\n---\n"), false),
+            (TEXT.replace("---\n\n", &format!("b: {}\n---\n", "[".repeat(5_000))), false),
+            (TEXT.replace("---\n\n", &format!("{}\n---\n", merged(5_000))), false),
+            (TEXT.replace("---\n\n", &format!("{}\n---\n", nested(300))), false),
         ] {
-            assert_eq!(read(&dynamic, URI, &text(URI, &file)), is_good, "{file:.200}");
+            assert_eq!(read(&dynamic, URI, &file), is_good, "{file:.200}");
         }
-        assert!(read(&dynamic, "skill://acme/refunds/any", &text("skill://acme/refunds/any", "b")));
+        // `yes` is a truth to writers of YAML 1.1, and a word to others.
+        for (told, is_good) in [(json!(true), true), (json!("yes"), true), (json!(false), false)] {
+            let mut members = dynamic.clone();
+            members[FRONTMATTER]["version"] = told;
+            let file = TEXT.replace("1.0", "yes");
+            assert_eq!(read(&members, URI, &file), is_good, "{members}");
+        }
+        assert!(read(&dynamic, "skill://acme/refunds/any", "b"));
     }
 }

@@ -1,11 +1,7 @@
 //! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
 //! trial, and pinned.
 
-use std::{
-    collections::{BTreeSet, HashSet},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use portcullis_core::{
     capability::{
@@ -13,7 +9,6 @@ use portcullis_core::{
     },
     clock::Timestamp,
     id::OrgId,
-    mcp::{skills, uris::ResourceUri},
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::DefinitionList;
@@ -34,18 +29,15 @@ impl Tools {
         // Of a kind that could not be listed, what was listed before still holds.
         let failed: Vec<CapabilityKind> = list.untold().collect();
         let kept = former.into_iter().filter(|it| failed.contains(&it.id.kind()));
-        let mut kept: Vec<Definition> = kept.map(|it| it.definition.clone()).collect();
+        let kept: Vec<Definition> = kept.map(|it| it.definition.clone()).collect();
         // Pages that tools name are among them, if they were listed.
         let names: BTreeSet<_> = kept.iter().map(|it| (it.kind, it.name.as_str())).collect();
         list.definitions.retain(|it| !names.contains(&(it.kind, it.name.as_str())));
         let skills = kept.iter().filter(|it| it.kind == CapabilityKind::Skill);
         let skills =
             skills.map(|it| it.name.as_str()).chain(list.skills.iter().map(String::as_str));
-        let folders: HashSet<String> = skills.filter_map(skills::folder_of).collect();
-        for all in [&mut list.definitions, &mut kept] {
-            without_files_of_skills(all, &folders);
-        }
-        self.pins.learn_folders(org, provider.declared.slug.as_str(), folders);
+        self.pins.learn_skills(org, provider.declared.slug.as_str(), skills);
+        self.pins.take_files(org, provider.declared.slug.as_str(), &mut list.definitions);
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(
@@ -68,18 +60,9 @@ impl Tools {
         let mut shown =
             self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await?;
         shown.extend(kept);
+        // What is pinned may tell of skills that are listed no more.
+        self.pins.take_files(org, provider.declared.slug.as_str(), &mut shown);
         Ok(shown)
-    }
-}
-
-/// Takes what lies in the folders of skills from the resources: it is listed and read as files of these alone.
-fn without_files_of_skills(all: &mut Vec<Definition>, folders: &HashSet<String>) {
-    let is_inside = |it: &Definition| {
-        let uri = ResourceUri::parse(it.name.as_str());
-        uri.is_ok_and(|uri| skills::folders_above(&uri).any(|it| folders.contains(&it)))
-    };
-    if !folders.is_empty() {
-        all.retain(|it| it.kind != CapabilityKind::Resource || !is_inside(it));
     }
 }
 

@@ -72,9 +72,13 @@ fn offered() -> Vec<HostileTool> {
     };
     let other_entry = json!({"skill": {"uri": "skill://moved/SKILL.md", "resources": [],
         "frontmatter": {"name": "moved", "description": "Does moved."}}});
+    let asked = json!({"resultType": "input_required", "requestState": "s", "inputRequests": {
+        "a": {"method": "sampling/createMessage", "params": {"maxTokens": 5, "messages": []}}}});
     let mut all = vec![
         tool("docs://refunds/a", contents("docs://refunds/a", "Docs.")).reading(json!({"name": "a"})),
         tool("skill://open/note", contents("skill://open/note", "Note.")).reading(json!({"name": "n"})),
+        tool("skill://acme/refunds/asks.md", Script::Asks(asked.to_string()))
+            .reading(json!({"name": "q"})),
         // Files that the manifest does not name.
         tool("skill://acme/refunds/_manifest", Script::Echo).reading(json!({"name": "m"})),
         tool("skill://acme/refunds/{+path}", Script::Echo).reading(json!({"name": "t"})),
@@ -97,6 +101,7 @@ fn offered() -> Vec<HostileTool> {
             same("key.md", &format!("Use {KEY}.")),
             altered("size.md", "four", "fours"),
             altered("digest.md", "four", "Four"),
+            same("asks.md", "Which?"),
             same("nested/SKILL.md", &manual("nested", "")),
         ],
     ));
@@ -149,7 +154,7 @@ async fn skills_are_listed_with_their_manifests_and_not_among_the_resources() {
             *a_file,
             json!({"uri": format!("{begin}{HOME}/a.md"), "digest": digest, "size": 13})
         );
-        assert_eq!(files.len(), 8);
+        assert_eq!(files.len(), 9);
         has!(told, 200, "/result/capabilities/extensions/io.modelcontextprotocol~1skills": {},
             "/result/capabilities/resources/listChanged": true);
 
@@ -200,6 +205,8 @@ read skill://acme/refunds/mail.md                    403 denied         1 skill:
 read skill://acme/refunds/key.md                     403 denied         1 skill:up:skill://acme/refunds/SKILL.md
 read skill://acme/refunds/size.md                    502 upstream_error 1 skill:up:skill://acme/refunds/SKILL.md
 read skill://acme/refunds/digest.md                  502 upstream_error 1 skill:up:skill://acme/refunds/SKILL.md
+# No manifest says what a server asks.
+read skill://acme/refunds/asks.md                    502 upstream_error 1 skill:up:skill://acme/refunds/SKILL.md
 read skill://forged/SKILL.md                         502 upstream_error 1 skill:up:skill://forged/SKILL.md
 get  skill://forged/SKILL.md                           0 success        1 skill:up:skill://forged/SKILL.md
 get  skill://moved/SKILL.md                          502 upstream_error 1 skill:up:skill://moved/SKILL.md
@@ -215,22 +222,45 @@ read skill://acme/refunds/%61.md                  -32602 not_found      0 resour
 read skill://acme/open/b                               0 success        1 resource:up:skill://acme/open/{+path}
 read skill://open/note                                 0 success        1 resource:up:skill://open/note
 # Denied in any case: unknown.
-get  skill://acme/audits/SKILL.md                 -32602 not_found      0 skill:up:skill://acme/audits/SKILL.md
+get  skill://acme/audits/SKILL.md                 -32602 not_found      0 skill:up:*
 read skill://acme/audits/SKILL.md                 -32602 not_found      0 resource:up:*
-get  skill://acme/nothing/SKILL.md                -32602 not_found      0 skill:up:skill://acme/nothing/SKILL.md
+get  skill://acme/nothing/SKILL.md                -32602 not_found      0 skill:up:*
 get  skill://acme/refunds/a.md                    -32602 not_found      0 -
 # What was left out is none of the other resources either.
 read skill://secret/SKILL.md                      -32602 not_found      0 resource:up:*
 read skill://twice/other.md                       -32602 not_found      0 resource:up:*
 get  skill://open/note                            -32602 not_found      0 -
-get  skill://secret/SKILL.md                      -32602 not_found      0 skill:up:skill://secret/SKILL.md
-get  skill://twice/SKILL.md                       -32602 not_found      0 skill:up:skill://twice/SKILL.md
+get  skill://secret/SKILL.md                      -32602 not_found      0 skill:up:*
+get  skill://twice/SKILL.md                       -32602 not_found      0 skill:up:*
 ";
 
 /// The columns of each row.
 fn uses() -> impl Iterator<Item = [&'static str; 6]> {
     let rows = USES.lines().filter(|row| !row.is_empty() && !row.starts_with('#'));
     rows.map(|row| row.split_whitespace().collect::<Vec<_>>().try_into().expect("six columns"))
+}
+
+/// Fails unless the answer tells what has to come of this use, and no more.
+fn assert_told(answer: &Answer, code: i64, method: &str, asked: &str) {
+    match (code, method) {
+        (0, "skills/get") => {
+            assert_eq!(answer.at("/result/skill/uri"), &json!(asked), "{}", answer.text);
+            has!(answer, 200, "/result/cacheScope": "private", "/result/ttlMs": 0);
+        }
+        (0, _) => {
+            assert_eq!(answer.at("/result/contents/0/uri"), &json!(asked), "{}", answer.text);
+        }
+        (-32602, _) => {
+            assert_eq!(answer.at("/error/data/uri"), &json!(asked), "{}", answer.text);
+            assert_eq!(own(answer, "governance"), &Value::Null, "{}", answer.text);
+        }
+        (502, _) => {
+            let asks = asked.ends_with("asks.md");
+            let reason = if asks { "interaction_required" } else { "digest_mismatch" };
+            has!(answer, 200, "/error/data/dev.portcullis~1error/details/reason": reason);
+        }
+        _ => {}
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -264,30 +294,37 @@ async fn a_skill_is_used_under_the_law_of_calls_and_leaves_one_event() {
                 "{method} {uri}"
             );
             assert!(!answer.text.contains(KEY) && !answer.text.contains("ada@"), "{}", answer.text);
-            match (code, method) {
-                (0, "skills/get") => {
-                    assert_eq!(answer.at("/result/skill/uri"), &json!(asked), "{}", answer.text);
-                    has!(answer, 200, "/result/cacheScope": "private", "/result/ttlMs": 0);
-                }
-                (0, _) => {
-                    assert_eq!(
-                        answer.at("/result/contents/0/uri"),
-                        &json!(asked),
-                        "{}",
-                        answer.text
-                    );
-                }
-                (-32602, _) => {
-                    assert_eq!(answer.at("/error/data/uri"), &json!(asked), "{}", answer.text);
-                    assert_eq!(own(&answer, "governance"), &Value::Null, "{}", answer.text);
-                }
-                (502, _) => {
-                    has!(answer, 200, "/error/data/dev.portcullis~1error/details/reason": "digest_mismatch");
-                }
-                _ => {}
-            }
+            assert_told(&answer, code, method, &asked);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_of_dynamic_skills_are_read_where_policies_read_their_uris() {
+    let only = "expose = [\"skills\"]\nallow_dynamic_skills = true";
+    let scene = scene_with(offered(), only, |builder| builder.policies(POLICIES)).await;
+    // Of a dynamic skill no file is read whose URI policies read otherwise than its server.
+    for uri in [
+        "skill://twice/run.s%68", "skill://twice/run.sh?", "skill://TWICE/run.sh",
+        "skill://twice/skill.md",
+    ] {
+        assert_eq!(
+            error(&get(&scene, "/mcp/up", "resources/read", uri).await),
+            (200, -32602),
+            "{uri}"
+        );
+        assert!(scene.upstream.calls().is_empty(), "{uri}");
+    }
+    assert_eq!(
+        error(&get(&scene, "/mcp/up", "resources/read", "skill://twice/run.sh").await).1,
+        403
+    );
+    // A server that is asked for files of a dynamic skill decides which there are.
+    assert_eq!(
+        error(&get(&scene, "/mcp/up", "resources/read", "skill://twice/x").await),
+        (200, -32602)
+    );
+    assert_eq!(scene.upstream.calls().last().expect("a call").tool, "skill://twice/x");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -309,13 +346,6 @@ async fn skills_pass_without_resources_and_over_rest() {
             "{uri}"
         );
     }
-    // A server that is asked for files of a dynamic skill decides which there are.
-    assert_eq!(
-        error(&get(&scene, "/mcp/up", "resources/read", "skill://twice/x").await),
-        (200, -32602)
-    );
-    assert_eq!(scene.upstream.calls().last().expect("a call").tool, "skill://twice/x");
-
     let listed = scene.gateway.get(&scene.who, "/v1/skills?provider=up").await.ok();
     let ids: Vec<&str> = listed
         .at("/data/items")

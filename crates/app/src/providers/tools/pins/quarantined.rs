@@ -8,7 +8,7 @@ use std::{
 use arc_swap::ArcSwap;
 use portcullis_core::{
     call::PinState,
-    capability::{self, Capability, CapabilityId, CapabilityKind},
+    capability::{self, Capability, CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     id::OrgId,
     mcp::{skills, uris::ResourceUri},
@@ -36,6 +36,15 @@ struct SkillFolders {
     folders: HashSet<String>,
     /// There were too many to remember.
     are_all: bool,
+}
+
+impl SkillFolders {
+    /// True if a resource lies in one of them that has more letters than these.
+    fn hold(&self, uri: &str, beyond: usize) -> bool {
+        let Ok(uri) = ResourceUri::parse(uri) else { return false };
+        let is_known = |it: String| it.len() > beyond && self.folders.contains(&it);
+        self.are_all && beyond == 0 || skills::folders_above(&uri).any(is_known)
+    }
 }
 
 /// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
@@ -105,13 +114,14 @@ impl Pins {
         capability::is_among(id, waiting.map(|it| it.0))
     }
 
-    /// Takes over the folders of skills that a provider tells of now, beside those that it told of before.
-    pub(in crate::providers::tools) fn learn_folders(
+    /// Takes over the folders of the skills of these URIs, beside those that are known of the provider.
+    pub(in crate::providers::tools) fn learn_skills<'a>(
         &self,
         org: Org,
         provider: &str,
-        told: HashSet<String>,
+        skills: impl Iterator<Item = &'a str>,
     ) {
+        let told: HashSet<String> = skills.filter_map(skills::folder_of).collect();
         let key = (org, provider.to_owned());
         let known = self.skill_folders.load().get(&key).cloned().unwrap_or_default();
         if told.is_subset(&known.folders) || known.are_all {
@@ -127,14 +137,42 @@ impl Pins {
         });
     }
 
-    /// True if a resource lies in the folder of a skill that its provider told of.
-    pub(crate) fn lies_in_skill(&self, org: OrgId, id: &CapabilityId) -> bool {
+    /// Takes over the folders of the skills among these pins.
+    pub(super) fn learn_pinned(&self, org: Org, pins: &[Pin]) {
+        let skills = pins.iter().filter(|it| it.kind == CapabilityKind::Skill);
+        let mut by_provider: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for pin in skills {
+            by_provider.entry(pin.tool.provider()).or_default().push(pin.tool.name());
+        }
+        for (provider, skills) in by_provider {
+            self.learn_skills(org, provider, skills.into_iter());
+        }
+    }
+
+    /// Takes what lies in the folders of skills from the resources: it is listed and read as files of these alone.
+    pub(in crate::providers::tools) fn take_files(
+        &self,
+        org: Org,
+        provider: &str,
+        all: &mut Vec<Definition>,
+    ) {
+        let known = self.skill_folders.load();
+        if let Some(known) = known.get(&(org, provider.to_owned())) {
+            all.retain(|it| {
+                it.kind != CapabilityKind::Resource || !known.hold(it.name.as_str(), 0)
+            });
+        }
+    }
+
+    /// True if a resource lies in the folder of a skill that its provider told of, and that is no folder around the one
+    /// that is `used`.
+    pub(crate) fn lies_in_skill(&self, org: OrgId, id: &CapabilityId, used: &Capability) -> bool {
+        let is_skill = used.id.kind() == CapabilityKind::Skill;
+        let folder = is_skill.then(|| skills::folder_of(used.id.name())).flatten();
+        let beyond = folder.map_or(0, |folder| folder.len());
         let all = self.skill_folders.load();
-        let Ok(uri) = ResourceUri::parse(id.name()) else { return false };
         let of_orgs = [None, Some(org)].map(|org| all.get(&(org, id.provider().to_owned())));
-        of_orgs.into_iter().flatten().any(|known| {
-            known.are_all || skills::folders_above(&uri).any(|it| known.folders.contains(&it))
-        })
+        of_orgs.into_iter().flatten().any(|known| known.hold(id.name(), beyond))
     }
 
     /// State of the tool, as it is here, for this org.
@@ -188,6 +226,7 @@ impl Pins {
 
     /// Takes over what stands about tools that were listed earlier, perhaps by another node.
     pub(super) fn learn_kept(&self, org: Org, pins: &[Pin]) {
+        self.learn_pinned(org, pins);
         let _known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());
         let tools = held.entry(org).or_default();
