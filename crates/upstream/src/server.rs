@@ -2,15 +2,15 @@
 
 mod completion;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use portcullis_core::{
     call::{Cleared, Use},
     capability::{Capability, CapabilityId, CapabilityKind, ProviderSlug},
     id::OrgId,
     json::JsonValue,
-    mcp::{Method, apps::AppRules, interaction::ClientCapabilities},
+    mcp::{Method, apps::AppRules, interaction::ClientCapabilities, skills},
     oauth::Challenge,
     refusal::Executed,
     trace::TraceParent,
@@ -56,6 +56,8 @@ struct Inner {
     link: Link,
     /// Words of the error by which it answered the last request for its tools.
     words: ArcSwapOption<String>,
+    /// Folders of the skills that it told of last, whether or not they can be used.
+    skill_folders: ArcSwap<HashSet<String>>,
     changed: watch::Receiver<u64>,
 }
 
@@ -107,6 +109,7 @@ impl Server {
             breaker,
             link,
             words: ArcSwapOption::empty(),
+            skill_folders: ArcSwap::default(),
             changed,
         })))
     }
@@ -130,6 +133,7 @@ impl Server {
                     breaker: Arc::clone(&self.0.breaker),
                     link: Link::Http { http, _stop: stop },
                     words: ArcSwapOption::empty(),
+                    skill_folders: ArcSwap::default(),
                     changed: self.0.changed.clone(),
                 }))
             }
@@ -171,6 +175,12 @@ impl Server {
     #[must_use]
     pub fn apps(&self) -> Option<&AppRules> {
         self.0.apps.as_deref()
+    }
+
+    /// Folders of the skills that it told of last, as [`skills::folder_of`] writes them.
+    #[must_use]
+    pub fn skill_folders(&self) -> Arc<HashSet<String>> {
+        self.0.skill_folders.load_full()
     }
 
     /// Transport: `tcp`, or the `pipe` of a program.
@@ -220,9 +230,6 @@ impl Server {
             match self.list_kind(*kind, peer, deadline).await {
                 Ok((listed, its)) => {
                     peer = its.or(peer);
-                    if listed.truncated && *kind == CapabilityKind::Skill {
-                        all.add_unlisted(*kind);
-                    }
                     all.add(listed);
                 }
                 Err(error) if peer.is_some() && !error.is_new_peer() => all.add_unlisted(*kind),
@@ -230,6 +237,10 @@ impl Server {
             }
         }
         all.peer = peer.unwrap_or_default();
+        if !all.unlisted().any(|it| it == CapabilityKind::Skill) {
+            let folders = all.skills.iter().filter_map(|uri| skills::folder_of(uri));
+            self.0.skill_folders.store(Arc::new(folders.collect()));
+        }
         if self.0.apps.is_some() {
             all.add_pages();
         }

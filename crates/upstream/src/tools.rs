@@ -40,6 +40,8 @@ pub struct DefinitionList {
     pub truncated: bool,
     /// The URIs of all skills that are told, whether or not they can be used.
     pub skills: Vec<String>,
+    /// There are more skills than are read.
+    pub(crate) has_more_skills: bool,
     /// Kinds that the server says it does not have.
     pub not_offered: Vec<CapabilityKind>,
     /// For how long the server says this stays true.
@@ -127,6 +129,7 @@ impl DefinitionList {
         self.definitions.extend(other.definitions);
         self.skipped.extend(other.skipped);
         self.skills.extend(other.skills);
+        self.has_more_skills |= other.has_more_skills;
         self.truncated |= other.truncated;
         self.not_offered.extend(other.not_offered);
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
@@ -168,11 +171,13 @@ impl DefinitionList {
     /// True if it is not known of a kind what is of another one that could not be listed: whether a resource is the file of
     /// a skill, or a template makes a resource that is listed.
     pub(crate) fn hides(&self, kind: CapabilityKind) -> bool {
-        self.unlisted().any(|unlisted| match unlisted {
-            CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template => false,
-            CapabilityKind::Resource => kind == CapabilityKind::Template,
-            CapabilityKind::Skill => kind.governed() == CapabilityKind::Resource,
-        })
+        let is_resource = kind.governed() == CapabilityKind::Resource;
+        is_resource && self.has_more_skills
+            || self.unlisted().any(|unlisted| match unlisted {
+                CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Template => false,
+                CapabilityKind::Resource => kind == CapabilityKind::Template,
+                CapabilityKind::Skill => is_resource,
+            })
     }
 
     /// Adds that a kind cannot be listed.
@@ -279,6 +284,7 @@ impl Collector {
         if !self.is_offered {
             self.list.not_offered.push(self.kind);
         }
+        self.list.has_more_skills = self.kind == CapabilityKind::Skill && self.list.truncated;
         let pages_alone = self.apps == Some(Apps::Alone);
         if self.kind == CapabilityKind::Resource && self.is_offered && !pages_alone {
             self.list.definitions.push(Definition::unlisted());

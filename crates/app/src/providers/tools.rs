@@ -16,7 +16,7 @@ use portcullis_core::{
     capability::{Capability, CapabilityId, CapabilityKind, Definition},
     clock::Timestamp,
     id::{OrgId, ProviderId},
-    mcp::uris::ResourceUri,
+    mcp::{skills, uris::ResourceUri},
     policy::Access,
     refusal::Refusal,
 };
@@ -290,9 +290,12 @@ impl Tools {
         let is_read = || ResourceUri::parse(&uri).is_ok_and(|uri| template.values(&uri).is_some());
         let asked = parse_id(CapabilityKind::Resource, &format!("{}:{uri}", of.connection.slug()));
         if !has_all && !is_read() {
-            let skill = asked.ok().and_then(|id| self.catalogue.skill_of(&of.connection, &id));
-            return skill.is_none_or(|skill| !self.is_hidden(ctx, &skill, None))
-                && self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
+            let is_open =
+                asked.ok().is_none_or(|id| match self.catalogue.skill_of(&of.connection, &id) {
+                    Some(skill) => !self.is_hidden(ctx, &skill, None),
+                    None => !self.lies_in_skill(ctx, &id, &of.tool),
+                });
+            return is_open && self.access_to(ctx, &of.tool, Some(&uri)) != Access::Deny;
         }
         asked.is_ok_and(|asked| self.find_used(ctx, &asked, Some(&uri)).is_ok())
     }
@@ -318,8 +321,28 @@ impl Tools {
     pub(crate) fn waits(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
         let org = ctx.caller().org_id;
         let is_other = used.id != *id && used.id.kind() != CapabilityKind::Skill;
-        id.kind() == CapabilityKind::Resource && self.pins.lies_in_skill(org, id, used)
+        id.kind() == CapabilityKind::Resource && self.lies_in_skill(ctx, id, used)
             || is_other && self.pins.wait(org, id, used.id.is_unlisted())
+    }
+
+    /// True if a resource lies in the folder of a skill that its provider told of last or that is pinned, where another
+    /// capability is `used` than a file that a manifest names.
+    fn lies_in_skill(&self, ctx: &Ctx, id: &CapabilityId, used: &Capability) -> bool {
+        let Some(connection) = ctx.session.connections.get(id.provider()) else { return false };
+        let server = connection.server();
+        let is_listed = used.file(id.name()).flatten().is_some();
+        if is_listed || !server.kinds().contains(&CapabilityKind::Skill) {
+            return false;
+        }
+        let is_skill = used.id.kind() == CapabilityKind::Skill;
+        let own = is_skill.then(|| skills::folder_of(used.id.name())).flatten();
+        let org = Some(ctx.caller().org_id);
+        let pinned = [None, org].map(|org| self.pins.skill_folders(org, id.provider()));
+        let known = [server.skill_folders()].into_iter().chain(pinned).collect::<Vec<_>>();
+        // A folder around that of the dynamic skill that is used has nothing to say.
+        let beyond = own.map_or(0, |own| own.len());
+        let mut folders = skills::folders_above(id.name()).filter(|it| it.len() > beyond);
+        folders.any(|it| known.iter().any(|known| known.contains(&it)))
     }
 
     /// Asks a provider for its tools and puts them into the catalogue.

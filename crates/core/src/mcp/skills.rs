@@ -53,7 +53,7 @@ pub fn path_of(uri: &str) -> Result<&str, &'static str> {
     let folder = uri.strip_suffix(FILE).filter(|_| parsed.is_plain() && parsed.is_normal());
     let folder = folder.ok_or(FORM)?;
     let (_, path) = folder.split_once("://").ok_or(FORM)?;
-    let segments = place_of(&parsed).1;
+    let segments = place_of(uri).1;
     let inner = segments.len().saturating_sub(1);
     let read = segments.get(..inner).unwrap_or_default().join("/");
     let is_read_so = path.strip_prefix('/').unwrap_or(path) == read;
@@ -72,23 +72,40 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.split('-').all(is_word)
 }
 
-/// Scheme and segments of a resource for the most tolerant of readers: they pass over case, decode twice, take backslashes
-/// for slashes, and leave parameters and what stands at the end of a name.
-fn place_of(uri: &ResourceUri) -> (String, Vec<String>) {
+/// Scheme and segments of a resource for the most tolerant of readers, also of what is no URI: they pass over case, user,
+/// port, query and fragment, decode twice, take backslashes for slashes, and leave parameters and what stands at the end
+/// of a name.
+fn place_of(text: &str) -> (String, Vec<String>) {
     let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
-    let (scheme, host, path) = uri.place();
-    let whole = decoded(&decoded(&format!("{host}{path}"))).to_lowercase();
-    let named = |it: &str| {
-        let it = it.split([';', '?', '#']).next().unwrap_or_default();
-        it.trim_end_matches(['.', ' ', ':']).to_owned()
+    let (scheme, rest) = text.split_once(':').unwrap_or_default();
+    let rest = rest.split(['?', '#']).next().unwrap_or_default();
+    let rest = match rest.strip_prefix("//") {
+        Some(rest) => {
+            let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let host = authority.rsplit('@').next().unwrap_or_default();
+            let port = |it: &str| it.bytes().all(|byte| byte.is_ascii_digit());
+            let host = host.rsplit_once(':').filter(|it| port(it.1)).map_or(host, |it| it.0);
+            format!("{host}{path}")
+        }
+        None => rest.to_owned(),
     };
-    let segments = whole.split(['/', '\\']).map(named).filter(|it| !it.is_empty());
-    (scheme, segments.collect())
+    let mut segments = Vec::new();
+    for segment in decoded(&decoded(&rest)).to_lowercase().split(['/', '\\']) {
+        let name = segment.split([';', '?', '#']).next().unwrap_or_default();
+        if name == ".." {
+            segments.pop();
+        }
+        let name = name.trim_end_matches(['.', ' ', ':']);
+        if !name.is_empty() {
+            segments.push(name.to_owned());
+        }
+    }
+    (scheme.to_lowercase(), segments)
 }
 
 /// The URIs of the skills whose folder a resource could lie in or be, the innermost first.
 pub fn above(uri: &ResourceUri) -> impl Iterator<Item = String> {
-    let (scheme, segments) = place_of(uri);
+    let (scheme, segments) = place_of(uri.as_str());
     let depths = (1..=segments.len().min(MAX_SEGMENTS)).rev();
     depths.flat_map(move |depth| {
         let path = segments.get(..depth).unwrap_or_default().join("/");
@@ -96,18 +113,20 @@ pub fn above(uri: &ResourceUri) -> impl Iterator<Item = String> {
     })
 }
 
-/// Begin of what names the folder of a skill, or a folder above, of whatever form its URI is. `None` for what is no URI or
-/// names none.
+/// The folder of a skill of this URI, of whatever form that is, as readers may take it; of what names no `SKILL.md` the
+/// place itself. `None` if there is none.
 #[must_use]
 pub fn folder_of(uri: &str) -> Option<String> {
-    let (scheme, mut segments) = place_of(&ResourceUri::parse(uri).ok()?);
-    segments.pop()?;
+    let (scheme, mut segments) = place_of(uri);
+    if segments.last().is_some_and(|last| last == "skill.md") {
+        segments.pop();
+    }
     segments.truncate(MAX_SEGMENTS);
     (!segments.is_empty()).then(|| format!("{scheme}:{}", segments.join("/")))
 }
 
 /// The folders that a resource lies in or is, as [`folder_of`] writes them.
-pub fn folders_above(uri: &ResourceUri) -> impl Iterator<Item = String> {
+pub fn folders_above(uri: &str) -> impl Iterator<Item = String> {
     let (scheme, segments) = place_of(uri);
     let depths = 1..=segments.len().min(MAX_SEGMENTS);
     depths.map(move |depth| {
@@ -412,14 +431,28 @@ mod tests {
             let place = found.iter().position(|it| it == URI);
             let outer = found.iter().position(|it| it == "skill://acme/SKILL.md");
             assert!(place.is_some_and(|it| Some(it) < outer), "{uri}");
-            let folders: Vec<_> = folders_above(&ResourceUri::parse(uri).unwrap()).collect();
+            let folders: Vec<_> = folders_above(uri).collect();
             assert!(folders.contains(&folder_of(URI).unwrap()), "{uri}");
         }
         let deep = format!("x:{}", "a/".repeat(1_000));
         assert!(all(&deep).len() <= 64);
-        let folders: Vec<_> = folders_above(&ResourceUri::parse(&deep).unwrap()).collect();
+        let folders: Vec<_> = folders_above(&deep).collect();
         assert!(folders.contains(&folder_of(&deep).unwrap()) && folders.len() <= 32);
         assert_eq!(folder_of("skill://SKILL.md"), None);
+        let known = folder_of(URI).unwrap();
+        for (told, is_its) in [
+            ("skill://u@acme:80/refunds/SKILL.md", true),
+            ("skill://acme/./refunds/x/../Skill.md", true),
+            ("skill://acme/refunds", true),
+            ("skill://acme/refunds/README.md", false),
+            ("acme/refunds/SKILL.md", false),
+        ] {
+            assert_eq!(folder_of(told).as_ref() == Some(&known), is_its, "{told}");
+        }
+        assert_eq!(
+            folder_of("skill://acme/my skill/SKILL.md"),
+            folder_of("skill://acme/my%20skill/SKILL.md")
+        );
     }
 
     #[test]

@@ -1,7 +1,11 @@
 //! From what an upstream lists to what may be shown: looked through by DLP, compiled once for
 //! trial, and pinned.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashSet},
+    fmt,
+    sync::Arc,
+};
 
 use portcullis_core::{
     capability::{
@@ -9,6 +13,7 @@ use portcullis_core::{
     },
     clock::Timestamp,
     id::OrgId,
+    mcp::skills,
 };
 use portcullis_store::StoreError;
 use portcullis_upstream::DefinitionList;
@@ -36,8 +41,8 @@ impl Tools {
         let skills = kept.iter().filter(|it| it.kind == CapabilityKind::Skill);
         let skills =
             skills.map(|it| it.name.as_str()).chain(list.skills.iter().map(String::as_str));
-        self.pins.learn_skills(org, provider.declared.slug.as_str(), skills);
-        self.pins.take_files(org, provider.declared.slug.as_str(), &mut list.definitions);
+        let mut folders: HashSet<String> = skills.filter_map(skills::folder_of).collect();
+        take_files(&mut list.definitions, &folders);
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
         if list.truncated {
             left_out.push(LeftOut::new(
@@ -61,8 +66,21 @@ impl Tools {
             self.pinned(provider, org, looked.definitions, &looked.steering, left_out).await?;
         shown.extend(kept);
         // What is pinned may tell of skills that are listed no more.
-        self.pins.take_files(org, provider.declared.slug.as_str(), &mut shown);
+        if provider.server().kinds().contains(&CapabilityKind::Skill) {
+            folders.extend(
+                self.pins.skill_folders(org, provider.declared.slug.as_str()).iter().cloned(),
+            );
+            take_files(&mut shown, &folders);
+        }
         Ok(shown)
+    }
+}
+
+/// Takes what lies in these folders of skills from the resources: it is listed and read as files of skills alone.
+fn take_files(all: &mut Vec<Definition>, folders: &HashSet<String>) {
+    let is_inside = |uri: &str| skills::folders_above(uri).any(|it| folders.contains(&it));
+    if !folders.is_empty() {
+        all.retain(|it| it.kind != CapabilityKind::Resource || !is_inside(it.name.as_str()));
     }
 }
 

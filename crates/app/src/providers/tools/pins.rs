@@ -79,7 +79,7 @@ impl Tools {
                 self.base.store.list_pins(org, slug).await?
             }
         };
-        self.pins.learn_pinned(org, &pinned.pins);
+        self.pins.learn_skills(org, slug, &pinned.pins);
         let FittedList { listed, surplus, forgotten } =
             capacity::make(provider, &pinned.pins, listed, now);
         let listed = versions(&provider.declared.slug, listed, steering);

@@ -1,17 +1,17 @@
 //! Pins as this node knows them, and the tools that it holds back.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use arc_swap::ArcSwap;
 use portcullis_core::{
     call::PinState,
-    capability::{self, Capability, CapabilityId, CapabilityKind, Definition},
+    capability::{self, Capability, CapabilityId, CapabilityKind},
     clock::Timestamp,
     id::OrgId,
-    mcp::{skills, uris::ResourceUri},
+    mcp::skills,
 };
 use portcullis_store::{Pin, PinChange, StoreError};
 
@@ -26,26 +26,6 @@ pub(super) type Org = Option<OrgId>;
 
 /// The accepted version of a tool, and the one that waits.
 pub(super) type Versions = (Option<String>, Option<String>);
-
-/// Most folders of skills that are remembered of a provider; of one that tells of more no resource is read.
-const MOST_FOLDERS: usize = 10_000;
-
-/// Folders of skills, as [`skills::folder_of`] writes them.
-#[derive(Debug, Default)]
-struct SkillFolders {
-    folders: HashSet<String>,
-    /// There were too many to remember.
-    are_all: bool,
-}
-
-impl SkillFolders {
-    /// True if a resource lies in one of them that has more letters than these.
-    fn hold(&self, uri: &str, beyond: usize) -> bool {
-        let Ok(uri) = ResourceUri::parse(uri) else { return false };
-        let is_known = |it: String| it.len() > beyond && self.folders.contains(&it);
-        self.are_all && beyond == 0 || skills::folders_above(&uri).any(is_known)
-    }
-}
 
 /// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
 const TOLD_MOST: usize = 30;
@@ -80,8 +60,8 @@ pub(crate) struct Pins {
     told_at: Mutex<HashMap<(Org, String), VecDeque<Timestamp>>>,
     /// When each change by others that was followed was made, by org and tool.
     pub(super) followed: Mutex<HashMap<(String, String), Timestamp>>,
-    /// Folders of the skills that each provider told of, whatever became of them.
-    skill_folders: ArcSwap<HashMap<(Org, String), Arc<SkillFolders>>>,
+    /// Folders of the skills of each provider that are pinned.
+    skill_folders: ArcSwap<HashMap<(Org, String), Arc<HashSet<String>>>>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
     /// a newer one.
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -114,65 +94,33 @@ impl Pins {
         capability::is_among(id, waiting.map(|it| it.0))
     }
 
-    /// Takes over the folders of the skills of these URIs, beside those that are known of the provider.
-    pub(in crate::providers::tools) fn learn_skills<'a>(
-        &self,
-        org: Org,
-        provider: &str,
-        skills: impl Iterator<Item = &'a str>,
-    ) {
-        let told: HashSet<String> = skills.filter_map(skills::folder_of).collect();
+    /// Takes over the folders of the skills of a provider among these pins, which are all of it.
+    pub(super) fn learn_skills(&self, org: Org, provider: &str, pins: &[Pin]) {
+        let skills = pins
+            .iter()
+            .filter(|pin| pin.kind == CapabilityKind::Skill && pin.tool.provider() == provider);
+        let folders: HashSet<String> =
+            skills.filter_map(|pin| skills::folder_of(pin.tool.name())).collect();
         let key = (org, provider.to_owned());
-        let known = self.skill_folders.load().get(&key).cloned().unwrap_or_default();
-        if told.is_subset(&known.folders) || known.are_all {
+        if folders == *self.skill_folders(org, provider) {
             return;
         }
-        let folders: HashSet<String> = known.folders.iter().cloned().chain(told).collect();
-        let are_all = folders.len() > MOST_FOLDERS;
-        let known = Arc::new(SkillFolders { folders, are_all });
+        let folders = Arc::new(folders);
         self.skill_folders.rcu(|all| {
             let mut all = HashMap::clone(all);
-            all.insert(key.clone(), Arc::clone(&known));
+            all.insert(key.clone(), Arc::clone(&folders));
             all
         });
     }
 
-    /// Takes over the folders of the skills among these pins.
-    pub(super) fn learn_pinned(&self, org: Org, pins: &[Pin]) {
-        let skills = pins.iter().filter(|it| it.kind == CapabilityKind::Skill);
-        let mut by_provider: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for pin in skills {
-            by_provider.entry(pin.tool.provider()).or_default().push(pin.tool.name());
-        }
-        for (provider, skills) in by_provider {
-            self.learn_skills(org, provider, skills.into_iter());
-        }
-    }
-
-    /// Takes what lies in the folders of skills from the resources: it is listed and read as files of these alone.
-    pub(in crate::providers::tools) fn take_files(
+    /// Folders of the skills of a provider that are pinned, as [`skills::folder_of`] writes them.
+    pub(in crate::providers::tools) fn skill_folders(
         &self,
         org: Org,
         provider: &str,
-        all: &mut Vec<Definition>,
-    ) {
-        let known = self.skill_folders.load();
-        if let Some(known) = known.get(&(org, provider.to_owned())) {
-            all.retain(|it| {
-                it.kind != CapabilityKind::Resource || !known.hold(it.name.as_str(), 0)
-            });
-        }
-    }
-
-    /// True if a resource lies in the folder of a skill that its provider told of, and that is no folder around the one
-    /// that is `used`.
-    pub(crate) fn lies_in_skill(&self, org: OrgId, id: &CapabilityId, used: &Capability) -> bool {
-        let is_skill = used.id.kind() == CapabilityKind::Skill;
-        let folder = is_skill.then(|| skills::folder_of(used.id.name())).flatten();
-        let beyond = folder.map_or(0, |folder| folder.len());
+    ) -> Arc<HashSet<String>> {
         let all = self.skill_folders.load();
-        let of_orgs = [None, Some(org)].map(|org| all.get(&(org, id.provider().to_owned())));
-        of_orgs.into_iter().flatten().any(|known| known.hold(id.name(), beyond))
+        all.get(&(org, provider.to_owned())).cloned().unwrap_or_default()
     }
 
     /// State of the tool, as it is here, for this org.
@@ -226,7 +174,8 @@ impl Pins {
 
     /// Takes over what stands about tools that were listed earlier, perhaps by another node.
     pub(super) fn learn_kept(&self, org: Org, pins: &[Pin]) {
-        self.learn_pinned(org, pins);
+        let providers: BTreeSet<&str> = pins.iter().map(|pin| pin.tool.provider()).collect();
+        providers.into_iter().for_each(|provider| self.learn_skills(org, provider, pins));
         let _known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());
         let tools = held.entry(org).or_default();
