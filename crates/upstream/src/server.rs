@@ -1,6 +1,7 @@
 //! One upstream server, as the rest of the gateway sees it.
 
 mod completion;
+mod words;
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
 
@@ -30,7 +31,6 @@ use crate::{
     server_message::ServerWords,
     settings::{Credential, ServerSettings, Transport},
     stdio::{Launch, Stdio},
-    text,
     tools::{Apps, Collector, DefinitionList, Headers},
 };
 
@@ -375,31 +375,6 @@ impl Server {
         match &self.0.link {
             Link::Http { .. } => false,
             Link::Stdio(stdio) => stdio.is_starting(),
-        }
-    }
-
-    /// Cause of its last failure, if there was one: for a program, how it ended and the last lines
-    /// that it wrote. Words of the upstream stand in it, which may hold anything but the
-    /// credentials that it was given.
-    #[must_use]
-    pub fn cause(&self) -> Option<String> {
-        let cause = match &self.0.link {
-            Link::Http { http, .. } => http.cause(),
-            Link::Stdio(stdio) => stdio.last_words(),
-        };
-        let said = || self.0.words.load().as_ref().map(|words| format!("its server says: {words}"));
-        cause.or_else(said).map(|cause| self.without_credentials(&cause))
-    }
-
-    /// A text of the server without the credentials that it was given.
-    #[must_use]
-    pub fn without_credentials(&self, text: &str) -> String {
-        match &self.0.link {
-            Link::Http { http, .. } => match http.credential() {
-                Some(credential) => text::without(text, [credential.secret()].into_iter()),
-                None => text.to_owned(),
-            },
-            Link::Stdio(stdio) => text::without(text, stdio.secrets()),
         }
     }
 

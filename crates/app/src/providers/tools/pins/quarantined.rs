@@ -27,6 +27,9 @@ pub(super) type Org = Option<OrgId>;
 /// The accepted version of a tool, and the one that waits.
 pub(super) type Versions = (Option<String>, Option<String>);
 
+/// Folders by org and provider, as [`skills::folder_of`] writes them.
+type SkillFolders = HashMap<(Org, String), Arc<HashSet<String>>>;
+
 /// Looks at a provider of which events tell, within [`TOLD_SECONDS`].
 const TOLD_MOST: usize = 30;
 const TOLD_SECONDS: i64 = 3600;
@@ -61,7 +64,7 @@ pub(crate) struct Pins {
     /// When each change by others that was followed was made, by org and tool.
     pub(super) followed: Mutex<HashMap<(String, String), Timestamp>>,
     /// Folders of the skills of each provider that are pinned.
-    skill_folders: ArcSwap<HashMap<(Org, String), Arc<HashSet<String>>>>,
+    skill_folders: ArcSwap<SkillFolders>,
     /// Held from reading pins until what they say is known here: an older look never overwrites
     /// a newer one.
     pub(super) turn: tokio::sync::Mutex<()>,
@@ -175,7 +178,9 @@ impl Pins {
     /// Takes over what stands about tools that were listed earlier, perhaps by another node.
     pub(super) fn learn_kept(&self, org: Org, pins: &[Pin]) {
         let providers: BTreeSet<&str> = pins.iter().map(|pin| pin.tool.provider()).collect();
-        providers.into_iter().for_each(|provider| self.learn_skills(org, provider, pins));
+        for provider in providers {
+            self.learn_skills(org, provider, pins);
+        }
         let _known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut held = HashMap::clone(&self.held.load());
         let tools = held.entry(org).or_default();
