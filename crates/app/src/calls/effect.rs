@@ -147,7 +147,7 @@ impl Calls {
         Ok(result)
     }
 
-    /// The file or the entry of a skill if it is what the accepted manifest says. What is not, passes to nobody.
+    /// The file or the entry of a skill. Rejects one that is not as the accepted manifest says.
     async fn verified(
         &self,
         dispatch: &Dispatch,

@@ -25,7 +25,7 @@ portcullis_core::words! {
 pub struct Invocation {
     /// The tool, or that what was named can be none.
     pub tool: Result<CapabilityId, Refusal>,
-    /// What is asked of it.
+    /// The use, or another request about it.
     pub aim: Aim,
     /// The form of the result, or what is wrong with the query or the headers.
     pub view: Result<View, Refusal>,

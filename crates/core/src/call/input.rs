@@ -43,7 +43,7 @@ pub struct Use {
     bytes: u64,
 }
 
-/// What is asked of a capability.
+/// Request about a capability: its use, or another.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Aim {
     #[default]
@@ -429,7 +429,7 @@ impl<Mode> Cleared<Use, Mode> {
         rates(&self.obligations)
     }
 
-    /// What is asked.
+    /// The request that it makes.
     #[must_use]
     pub const fn aim(&self) -> &Aim {
         &self.inner.aim

@@ -250,13 +250,15 @@ async fn a_fastmcp_server_over_streamable_http() {
 
 /// The offer of a server beside tools with its answers, as the official client is told.
 fn offer(era: &str, wanted: &Value, server: &[&str], token: &str) -> Value {
-    let told = Command::new(node())
-        .args([&script("offer.mjs"), era, &wanted.to_string()])
-        .args(server)
-        .env("PORTCULLIS_TEST_SERVERS", servers())
-        .env("TOKEN", token)
-        .output()
-        .expect("a client that starts");
+    let mut client = Command::new(node());
+    client.args([&script("offer.mjs"), era, &wanted.to_string()]);
+    told(client, server, token)
+}
+
+/// JSON that a client tells of a server.
+fn told(mut client: Command, server: &[&str], token: &str) -> Value {
+    let client = client.args(server).env("PORTCULLIS_TEST_SERVERS", servers()).env("TOKEN", token);
+    let told = client.output().expect("a client that starts");
     let why = String::from_utf8_lossy(&told.stderr);
     serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{server:?}: {why}"))
 }
@@ -319,14 +321,9 @@ async fn what_real_servers_offer_beside_tools_is_the_same_through_the_gateway() 
 
 /// The skills of a server with their files, as a client is told that holds these against their digests.
 fn skills(server: &[&str], token: &str) -> Value {
-    let told = Command::new(python("python"))
-        .arg(script("skills.py"))
-        .args(server)
-        .env("TOKEN", token)
-        .output()
-        .expect("a client that starts");
-    let why = String::from_utf8_lossy(&told.stderr);
-    serde_json::from_slice(&told.stdout).unwrap_or_else(|_| panic!("{server:?}: {why}"))
+    let mut client = Command::new(python("python"));
+    client.arg(script("skills.py"));
+    told(client, server, token)
 }
 
 /// A skill of a real server reaches a client as the server gives it, in bytes that its digests are of.

@@ -228,11 +228,13 @@ async fn serves(revision: &str) {
     serves_all(fixtures(), revision, wanted).await;
 }
 
+/// Fails unless each of these scenarios ends as is wanted.
 async fn serves_all(
-    (gateway, who): (Gateway, Principal),
+    served: (Gateway, Principal),
     revision: &str,
     wanted: impl Iterator<Item = (&str, Expected)>,
 ) {
+    let (gateway, who) = served;
     let (_proxy, url) = with_token(&gateway, &who).await;
     let mut wrong = Vec::new();
     for (scenario, expected) in wanted.filter(|it| !matches!(it.1, Foreign(_))) {

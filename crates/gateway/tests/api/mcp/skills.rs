@@ -268,8 +268,8 @@ async fn a_skill_is_used_under_the_law_of_calls_and_leaves_one_event() {
     let scene = exposed().await;
     for [method, uri, code, outcome, sent, target] in uses() {
         let method = if method == "get" { "skills/get" } else { "resources/read" };
-        let (code, sent): (i64, usize) =
-            (code.parse().expect("a code"), sent.parse().expect("a number"));
+        let code: i64 = code.parse().expect("a code");
+        let sent: usize = sent.parse().expect("a number");
         let target = target.trim_start_matches('-');
         for path in ["/mcp", "/mcp/up"] {
             scene.upstream.forget();
