@@ -11,7 +11,8 @@ import { pathToFileURL } from "node:url";
 const packages = createRequire(join(process.env.PORTCULLIS_TEST_SERVERS, "package.json"));
 const load = (name) => import(pathToFileURL(packages.resolve(name)));
 const sdk = await load("@modelcontextprotocol/server");
-const { serveStdio } = await load("@modelcontextprotocol/server/stdio");
+const { serveStdio, StdioServerTransport } = await load("@modelcontextprotocol/server/stdio");
+const { TASK_TOOLS, TASKS, TaskTransport } = await import("./tasks.mjs");
 const { McpServer, ProtocolError, ResourceTemplate } = sdk;
 const { fromJsonSchema, inputRequired, acceptedContent } = sdk;
 const { CLIENT_CAPABILITIES_META_KEY } = sdk;
@@ -203,7 +204,15 @@ const ELICITED = {
 function build() {
   const server = new McpServer(
     { name: "fixtures", version: "1.0.0" },
-    { capabilities: { tools: { listChanged: true }, logging: {}, prompts: {}, resources: {} } },
+    {
+      capabilities: {
+        tools: { listChanged: true },
+        logging: {},
+        prompts: {},
+        resources: {},
+        extensions: TASKS,
+      },
+    },
   );
   const tool = (name, schema, call) => {
     const inputSchema = fromJsonSchema(schema);
@@ -229,6 +238,8 @@ function build() {
       ? done("The client can sample.")
       : inputRequired({ inputRequests: { greeting: sample("Generate a greeting", 50) } }),
   );
+  tool("greet", object({ name: { type: "string" } }), ({ name }) => done(`Hello, ${name}!`));
+  for (const name of TASK_TOOLS) tool(name, nothing, () => done(`${name} is done at once.`));
   tool("test_logging_tool", nothing, () => done("Nothing was logged."));
   tool("test_tool_with_logging", nothing, async (_, { mcpReq }) => {
     for (const data of ["Tool execution started", "Tool processing data", "Tool execution completed"]) {
@@ -294,4 +305,4 @@ function addResources(server) {
   }));
 }
 
-serveStdio(build);
+serveStdio(build, { transport: new TaskTransport(new StdioServerTransport()) });

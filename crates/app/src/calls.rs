@@ -13,6 +13,7 @@ pub(crate) mod idempotency;
 mod interaction;
 pub(crate) mod invoke;
 mod leg;
+pub(crate) mod provider_task;
 mod reject;
 mod remarks;
 mod request;

@@ -59,6 +59,7 @@ pub use self::{
         Answered, CallParts, Calls, GovernanceView, Invocation, Invoked, Replayed, ReplayedError,
         Stopped, TaskTerms, View,
         conversation::{Conversation, Questions},
+        provider_task::{FollowUp, Followed, FollowedTask},
         task::{Task, TaskRun, TaskState, TaskStep},
     },
     catalogue::{

@@ -53,7 +53,7 @@ pub use self::{
     ruling::{Asker, Ruling},
     specimen::Specimen,
     state::{CallState, STATES, StateKey, StateOwner},
-    task::{LONGEST_TASK_ID, TaskCall, TaskOwner},
+    task::{KeptTask, LONGEST_TASK_ID, ProviderTask, TaskCall, TaskOwner},
     view::ShownCall,
 };
 

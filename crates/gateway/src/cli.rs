@@ -175,8 +175,12 @@ async fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Openapi => Output::new(false).line(portcullis_faces::openapi()),
         Command::Generate(generate) => generate.run(examples::added_to(Cli::command())),
         Command::SampleMcp => {
-            portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
-                .await?;
+            portcullis_upstream::sample::serve_stdio(
+                tokio::io::stdin(),
+                tokio::io::stdout(),
+                &crate::boot::SystemClock,
+            )
+            .await?;
             Ok(())
         }
     };

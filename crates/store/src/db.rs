@@ -29,7 +29,7 @@ pub use self::{
     unreadable::UnreadableRow,
 };
 pub(crate) use self::{
-    approvals::{ApprovalRow, INSERT_APPROVAL, UPDATE_APPROVAL},
+    approvals::{INSERT_APPROVAL, RowChange, UPDATE_APPROVAL},
     batch::{AnsweredKey, Batch, Losers},
     packed::MOST_BYTES,
     positions::{last_given, newest_position},

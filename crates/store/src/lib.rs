@@ -53,6 +53,7 @@ mod policies;
 mod policy_overrides;
 mod principal_keys;
 mod principals;
+mod provider_tasks;
 mod providers;
 mod revocation;
 mod row_key;
@@ -116,6 +117,7 @@ pub use crate::{
     policy_overrides::{MAX_POLICY_OVERRIDES, OverrideEnd, OverrideSet, PolicyOverride},
     principal_keys::{KeyAdded, MAX_PRINCIPAL_KEYS, PrincipalKey},
     principals::{Changed, LastAdmin, Principal, PrincipalChange, PrincipalQuery, RoleName},
+    provider_tasks::StoredTask,
     providers::{
         ATTEMPT, Account, Attempt, CLIENT, CONNECTION, CREDENTIAL, Grant, NewAttempt,
         NewCredential, NewProvider, OAuthClient, OwnerFilter, ProviderOwner, ProviderPage,

@@ -2,6 +2,7 @@
 //! answers, fails, floods, hangs or hangs up. It speaks the present era of MCP and closes every
 //! connection after one answer.
 
+mod echo;
 mod listed;
 mod tool;
 
@@ -22,7 +23,10 @@ use tokio::{
 };
 use tokio_util::sync::DropGuard;
 
-use self::listed::listed;
+use self::{
+    echo::{ask_questions, echo},
+    listed::listed,
+};
 use crate::serving::{listen, until_dropped};
 
 /// The longest a test waits for a call to arrive.
@@ -39,6 +43,8 @@ pub enum Script {
     Result(String),
     /// A result until the call brings answers or a state; then these and the arguments come back.
     Asks(String),
+    /// One result after another, and the last again and again.
+    Steps(Vec<String>),
     /// A result, but only after [`Hostile::release`].
     Held(String),
     /// A JSON-RPC error with this code and a message that must not be passed on.
@@ -90,8 +96,9 @@ pub struct HostileTool {
     meta: Option<Value>,
 }
 
-/// A `tools/call`, `prompts/get`, `resources/read` or `completion/complete` as the server saw it. The last is one of a
-/// tool that is not listed, by the argument's name behind `?`.
+/// A `tools/call`, `prompts/get`, `resources/read`, `completion/complete` or request about a task as the server saw it.
+/// The last two are those of tools that are not listed: by the argument's name behind `?`, and by the id of the task behind
+/// `#`, `update#` or `cancel#`.
 #[derive(Debug, Clone)]
 pub struct HostileCall {
     pub tool: String,
@@ -245,9 +252,9 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
             let script = shared.entry_script(&tool);
             meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
-        "completion/complete" => {
-            let tool = format!("?{}", param(&message, "argument/name"));
-            let script = shared.scripted(-32601, |it| it.name == tool);
+        "completion/complete" | "tasks/get" | "tasks/update" | "tasks/cancel" => {
+            let (tool, code) = unlisted(method, &message);
+            let script = shared.scripted(code, |it| it.name == tool);
             meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
         }
         "tools/call" | "prompts/get" => {
@@ -271,6 +278,15 @@ fn at<'a>(message: &'a Value, pointer: &str) -> &'a Value {
 /// A parameter of a request that is a text.
 fn param(message: &Value, name: &str) -> String {
     at(message, &format!("/params/{name}")).as_str().unwrap_or_default().to_owned()
+}
+
+/// The name of what is asked about and stands in no list, and the code of the error where there is none.
+fn unlisted(method: &str, message: &Value) -> (String, i64) {
+    match method.strip_prefix("tasks/") {
+        Some("get") => (format!("#{}", param(message, "taskId")), -32602),
+        Some(asked) => (format!("{asked}#{}", param(message, "taskId")), -32602),
+        None => (format!("?{}", param(message, "argument/name")), -32601),
+    }
 }
 
 /// Notes a call and plays its script.
@@ -297,43 +313,14 @@ impl Shared {
         known.map_or(Script::Rpc(-32602), HostileTool::entry_script)
     }
 
+    fn seen(&self, tool: &str) -> usize {
+        self.calls.lock().expect("the calls").iter().filter(|it| it.tool == tool).count()
+    }
+
     fn saw(&self, call: HostileCall) {
         self.calls.lock().expect("the calls").push(call);
         self.count.send_modify(|count| *count += 1);
     }
-}
-
-/// The result of [`Script::Asks`].
-fn ask_questions(call: &HostileCall, questions: &str) -> String {
-    let param = |name: &str| at(&call.message, &format!("/params/{name}")).clone();
-    let responses = param("inputResponses");
-    let state = param("requestState");
-    if responses.is_null() && state.is_null() {
-        return questions.to_owned();
-    }
-    let told = json!({"responses": responses, "state": state, "arguments": param("arguments")});
-    json!({"content": [], "structuredContent": told}).to_string()
-}
-
-/// The result of [`Script::Echo`].
-fn echo(call: &HostileCall) -> String {
-    let arguments = call.arguments();
-    let block = json!({"type": "text", "text": arguments});
-    if at(&call.message, "/method") == "resources/read" {
-        let uri = at(&call.message, "/params/uri");
-        let content =
-            json!({"uri": uri, "mimeType": "text/plain", "text": call.headers.get("mcp-name")});
-        return json!({"contents": [content]}).to_string();
-    }
-    if at(&call.message, "/method") == "prompts/get" {
-        return json!({"messages": [{"role": "user", "content": block}]}).to_string();
-    }
-    if at(&call.message, "/method") == "completion/complete" {
-        let mut params = at(&call.message, "/params").clone();
-        params.as_object_mut().map(|members| members.remove("_meta"));
-        return json!({"completion": {"values": [params.to_string()]}}).to_string();
-    }
-    format!(r#"{{"content":[{block}],"structuredContent":{arguments}}}"#)
 }
 
 async fn play(
@@ -349,6 +336,11 @@ async fn play(
         }
         Script::Echo | Script::EchoUnless(_) => send(stream, 200, &success(id, &echo(call))).await,
         Script::Result(result) => send(stream, 200, &success(id, result)).await,
+        Script::Steps(results) => {
+            let seen = shared.seen(&call.tool);
+            let result = results.get(seen - 1).or(results.last()).expect("a result");
+            send(stream, 200, &success(id, result)).await
+        }
         Script::Asks(result) => send(stream, 200, &success(id, &ask_questions(call, result))).await,
         Script::Held(result) => {
             let mut released = shared.released.subscribe();

@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::{
     error::CallError,
-    mcp::message::{INPUT_REQUIRED, Reply},
+    mcp::message::{INPUT_REQUIRED, Reply, TASK},
+    task::ToldTask,
 };
 
 /// The result of a `tools/call` or `prompts/get`, taken apart. Nothing of it has been looked at yet.
@@ -20,13 +21,15 @@ pub enum CallAnswer {
     Result(CallResult),
     /// Questions of the tool instead of a result.
     Asked(Box<Interaction>),
+    /// A task that the server goes on with, or what it tells of one.
+    Task(Box<ToldTask>),
 }
 
 impl CallAnswer {
     /// Takes a result apart: of its members `content`, `structuredContent`, `isError` and `_meta`
     /// pass, and of `_meta` and content [what the gateway alone may say](meta::is_reserved) does
     /// not. So no result looks like one of the gateway: a task, a question, a state, an approval.
-    /// Rejects tasks, questions that are none of the protocol, and what is no result of a tool.
+    /// Rejects tasks of what is no tool, questions that are none of the protocol, and what is no result of a tool.
     pub(crate) fn of(of: CapabilityKind, method: Method, reply: &Reply) -> Result<Self, CallError> {
         let interaction =
             CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
@@ -35,8 +38,17 @@ impl CallAnswer {
             return Err(garbage);
         }
         let root = reply.result.root();
+        if method == Method::GetTask {
+            return ToldTask::read(reply, result_of).map(|told| Self::Task(Box::new(told)));
+        }
+        if matches!(method, Method::UpdateTask | Method::CancelTask) {
+            return Ok(Self::Result(CallResult::default()));
+        }
         match root.get("resultType").map(Node::text) {
             None | Some(Some("complete")) => {}
+            Some(Some(TASK)) if method == Method::CallTool => {
+                return ToldTask::begun(reply).map(|told| Self::Task(Box::new(told)));
+            }
             // No manifest says what a skill asks.
             Some(Some(INPUT_REQUIRED)) if of != CapabilityKind::Skill => {
                 let mut asked = Interaction::read(&mut reply.members()).ok_or(interaction)?;
@@ -45,7 +57,7 @@ impl CallAnswer {
                 }
                 return Ok(Self::Asked(Box::new(asked)));
             }
-            Some(Some("task" | INPUT_REQUIRED)) => return Err(interaction),
+            Some(Some(TASK | INPUT_REQUIRED)) => return Err(interaction),
             Some(_) => return Err(garbage),
         }
         let kind = method.used().unwrap_or_default();
@@ -57,28 +69,32 @@ impl CallAnswer {
             }
             CapabilityKind::Skill => return skill_of(reply).ok_or(garbage).map(Self::Result),
         }
-        let structured = reply.result.member("structuredContent");
-        let content = match root.get("content") {
-            Some(blocks) => Some(content_of(&reply.result, blocks).ok_or(garbage)?),
-            None if structured.is_some() => None,
-            None if root.get("task").is_some_and(Node::is_object) => return Err(interaction),
-            None => return Err(garbage),
-        };
-        let is_error = match root.get("isError").map(Node::kind) {
-            None | Some(Kind::Null) => false,
-            Some(Kind::Bool(failed)) => failed,
-            Some(_) => return Err(garbage),
-        };
-        let more = meta_of(&reply.result).map(|kept| (meta::META.to_owned(), kept));
-        Ok(Self::Result(CallResult {
-            content,
-            structured,
-            is_error,
-            is_mended: reply.is_mended,
-            more: more.into_iter().collect(),
-            kind,
-        }))
+        result_of(&reply.result, reply.is_mended).map(Self::Result)
     }
+}
+
+/// The result of a tool, taken apart as [`CallAnswer::of`] does.
+pub(crate) fn result_of(told: &Document, is_mended: bool) -> Result<CallResult, CallError> {
+    let garbage = CallError::protocol(Executed::Unknown);
+    let root = told.root();
+    let structured = told.member("structuredContent");
+    let content = match root.get("content") {
+        Some(blocks) => Some(content_of(told, blocks).ok_or(garbage)?),
+        None if structured.is_some() => None,
+        None if root.get("task").is_some_and(Node::is_object) => {
+            let unknown = UpstreamReason::InteractionRequired;
+            return Err(CallError::upstream(unknown, Executed::Unknown));
+        }
+        None => return Err(garbage),
+    };
+    let is_error = match root.get("isError").map(Node::kind) {
+        None | Some(Kind::Null) => false,
+        Some(Kind::Bool(failed)) => failed,
+        Some(_) => return Err(garbage),
+    };
+    let more = meta_of(told).map(|kept| (meta::META.to_owned(), kept));
+    let (more, kind) = (more.into_iter().collect(), CapabilityKind::Tool);
+    Ok(CallResult { content, structured, is_error, is_mended, more, kind })
 }
 
 /// Most values that a completion suggests.
@@ -262,7 +278,10 @@ fn remove_reserved(part: &mut Value) {
 
 #[cfg(test)]
 mod tests {
+    use portcullis_core::clock::Timestamp;
+
     use super::*;
+    use crate::task;
 
     fn answer(result: &Value) -> Result<CallAnswer, CallError> {
         answer_of(CapabilityKind::Tool, result)
@@ -281,7 +300,7 @@ mod tests {
     fn result(of: &Value) -> CallResult {
         match answer(of).unwrap() {
             CallAnswer::Result(result) => result,
-            CallAnswer::Asked(_) => panic!("it asks"),
+            CallAnswer::Asked(_) | CallAnswer::Task(_) => panic!("it asks"),
         }
     }
 
@@ -397,7 +416,7 @@ mod tests {
             let reply = Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 };
             match CallAnswer::of_completion(CapabilityKind::Prompt, &reply) {
                 Ok(CallAnswer::Result(found)) => Some(tree(&found.more[0].1)),
-                Ok(CallAnswer::Asked(_)) => panic!("it asks"),
+                Ok(CallAnswer::Asked(_) | CallAnswer::Task(_)) => panic!("it asks"),
                 Err(error) => {
                     assert_eq!(error, CallError::protocol(Executed::Unknown));
                     None
@@ -427,11 +446,10 @@ mod tests {
     }
 
     #[test]
-    fn tasks_and_strange_questions_are_refused() {
+    fn tasks_of_the_older_era_and_strange_questions_are_refused() {
         for result in [
             json!({"resultType": "input_required", "inputRequests": {}}),
             json!({"resultType": "input_required", "inputRequests": {"a": {"method": "x"}}}),
-            json!({"resultType": "task", "taskId": "1"}),
             json!({"task": {"taskId": "1", "status": "working"}}),
         ] {
             let error = answer(&result).unwrap_err();
@@ -467,5 +485,78 @@ mod tests {
 
             assert_eq!(error, CallError::protocol(Executed::Unknown), "{result}");
         }
+    }
+
+    fn told_task(told: &Value) -> Result<ToldTask, CallError> {
+        let result = Document::of(told);
+        let reply = Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 };
+        ToldTask::read(&reply, result_of)
+    }
+
+    fn task(status: &str, more: Value) -> Value {
+        let mut told = json!({
+            "resultType": "complete", "taskId": "t", "status": status, "statusMessage": "m",
+            "createdAt": "2026-11-30T00:00:00Z", "lastUpdatedAt": "2026-11-30T00:00:01+01:00",
+            "ttlMs": 7, "pollIntervalMs": 5,
+        });
+        if let (Value::Object(all), Value::Object(more)) = (&mut told, more) {
+            all.extend(more);
+        }
+        told
+    }
+
+    #[test]
+    fn a_task_is_taken_apart_by_its_status() {
+        let question = json!({"method": "elicitation/create", "params": {"message": "?"}});
+        let wants_name = json!({"inputRequests": {"a": question}, "requestState": "s"});
+        let called = json!({"result": {"content": [], "isError": true, "task": {}, "x": 1}});
+        let failed = json!({"error": {"code": -32603, "message": "it broke", "data": 1}});
+        for (told, wanted) in [
+            (task("working", json!({})), "Working"),
+            (task("input_required", wants_name), "Asks"),
+            (task("completed", called), "Ended(Completed"),
+            (task("completed", json!({})), "Ended(Unreadable"),
+            (task("completed", json!({"result": {"content": "x"}})), "Ended(Unreadable"),
+            (task("failed", failed), r#"Ended(Failed("it broke")"#),
+            (task("failed", json!({})), r#"Ended(Failed("")"#),
+            (task("cancelled", json!({})), "Ended(Cancelled"),
+        ] {
+            let found = told_task(&told).unwrap();
+            assert!(format!("{:?}", found.state).starts_with(wanted), "{told}: {found:?}");
+            assert_eq!((found.ttl_ms, found.poll_ms), (Some(7), Some(5)));
+            assert_eq!(found.updated_at, Timestamp::parse_rfc3339("2026-11-29T23:00:01Z"));
+            assert_eq!(found.message.as_deref(), Some("m"));
+        }
+        let found =
+            told_task(&task("completed", json!({"result": {"content": [], "isError": true}})));
+        let task::TaskState::Ended(task::TaskEnd::Completed(result)) = found.unwrap().state else {
+            panic!("completed")
+        };
+        assert!(result.is_error && result.more.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_task_is_a_protocol_error() {
+        let id = |id: &str| task("working", json!({ "taskId": id }));
+        for told in [
+            json!({"status": "working"}),
+            id(""),
+            id(&"x".repeat((1 << 10) + 1)),
+            task("done", json!({})),
+        ] {
+            assert_eq!(
+                told_task(&told).unwrap_err(),
+                CallError::protocol(Executed::Unknown),
+                "{told}"
+            );
+        }
+        let unasked = [json!({}), json!({"inputRequests": {"a": {"method": "x"}}})];
+        let unknown = CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown);
+        for asks in unasked {
+            assert_eq!(told_task(&task("input_required", asks)).unwrap_err(), unknown);
+        }
+        let odd = told_task(&task("working", json!({"ttlMs": -1, "pollIntervalMs": 1.5})));
+        let odd = odd.unwrap();
+        assert_eq!((odd.ttl_ms, odd.poll_ms), (None, None));
     }
 }

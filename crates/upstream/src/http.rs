@@ -262,10 +262,9 @@ impl Http {
                 let of_tool = request.method == Method::CallTool;
                 self.mirror(name, request.arguments.filter(|_| of_tool), &mut headers);
             }
-            if let Some(Ok(uri)) =
-                request.uri.map(|uri| HeaderValue::from_str(&header::encode(uri)))
-            {
-                headers.insert(MCP_NAME, uri);
+            let named = request.uri.or(request.task);
+            if let Some(Ok(name)) = named.map(|it| HeaderValue::from_str(&header::encode(it))) {
+                headers.insert(MCP_NAME, name);
             }
         }
         trace(request, &mut headers);

@@ -41,6 +41,7 @@ mod params;
 mod server_message;
 mod session_health;
 mod stdio;
+mod task;
 
 pub use answer::CallAnswer;
 pub use api::{ApiAnswer, ApiClient, ApiError, RequestContent, with_query};
@@ -58,6 +59,7 @@ pub use reach::{Endpoint, Reach};
 pub use server::{Server, Trace};
 pub use server_message::ServerWords;
 pub use settings::{Credential, Program, Protocol, ServerSettings, Transport};
+pub use task::{TaskEnd, TaskRequest, TaskState, ToldTask};
 pub use tools::{DefinitionList, SkipReason, Skipped};
 pub use webhook::{Message, SigningSecret, SigningSecretError, Webhook, WebhookError};
 pub use witness::{Witness, WitnessError, Witnessing};

@@ -6,6 +6,7 @@
 mod prompts;
 mod resources;
 mod skills;
+mod tasks;
 mod tools;
 
 use std::{
@@ -15,8 +16,10 @@ use std::{
     time::Duration,
 };
 
+use self::tasks::Tasks;
 use futures_util::StreamExt;
 use portcullis_core::{
+    clock::Clock,
     json::{self, Bounds},
     mcp::{
         LEGACY, MODERN,
@@ -26,6 +29,7 @@ use portcullis_core::{
         },
         meta,
         skills::EXTENSION,
+        tasks::EXTENSION as TASKS,
     },
 };
 use serde_json::{Map, Value, json};
@@ -43,15 +47,21 @@ const MAX_RUNNING: usize = 256;
 /// The time for answers that are under way when the input ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// Serves the sample tools, prompts, resources and skills until `input` ends. Fails only when `output` cannot be written.
-pub async fn serve_stdio<R, W>(input: R, output: W) -> io::Result<()>
+/// Serves the sample tools, prompts, resources, skills and tasks until `input` ends. Fails only when `output` cannot be
+/// written.
+pub async fn serve_stdio<R, W>(input: R, output: W, clock: &dyn Clock) -> io::Result<()>
 where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
     let mut lines = FramedRead::new(input, LinesCodec::new_with_max_length(MAX_LINE_BYTES));
-    let mut server =
-        Sample { output, running: JoinSet::new(), calls: HashMap::new(), state: State::default() };
+    let mut server = Sample {
+        output,
+        clock,
+        running: JoinSet::new(),
+        calls: HashMap::new(),
+        state: State::default(),
+    };
     loop {
         tokio::select! {
             line = lines.next(), if server.running.len() < MAX_RUNNING => match line {
@@ -77,13 +87,15 @@ where
 struct State {
     initialized: bool,
     notes: Arc<AtomicU64>,
+    tasks: Tasks,
 }
 
 /// A finished call: its id as text and its answer, unless it was cancelled.
 type Done = (String, Option<Value>);
 
-struct Sample<W> {
+struct Sample<'a, W> {
     output: W,
+    clock: &'a dyn Clock,
     running: JoinSet<Done>,
     calls: HashMap<String, CancellationToken>,
     state: State,
@@ -96,7 +108,7 @@ struct Request {
     modern: bool,
 }
 
-impl<W: AsyncWrite + Unpin> Sample<W> {
+impl<W: AsyncWrite + Unpin> Sample<'_, W> {
     async fn take(&mut self, line: &str) -> io::Result<()> {
         if line.trim().is_empty() {
             return Ok(());
@@ -167,6 +179,11 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
                 let told = entry.map(|entry| success(&id, entry, modern));
                 Some(told.unwrap_or_else(|| failure(&id, INVALID_PARAMS, "there is no such skill")))
             }
+            "tasks/get" | "tasks/update" | "tasks/cancel" if modern => {
+                let told = self.state.tasks.answer(method, &params, self.clock.now());
+                let told = told.map(|told| success(&id, told, modern));
+                Some(told.unwrap_or_else(|| failure(&id, INVALID_PARAMS, "there is no such task")))
+            }
             "resources/read" => {
                 let code = if modern { INVALID_PARAMS } else { RESOURCE_NOT_FOUND };
                 let found = resources::read(&params);
@@ -188,6 +205,12 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
         let Some(tool) = tool else {
             return Some(failure(&id, INVALID_PARAMS, "there is no such tool"));
         };
+        if modern
+            && tool.may_be_task()
+            && let Some(task) = self.state.tasks.begin(&params, self.clock.now())
+        {
+            return Some(success(&id, task, modern));
+        }
         let arguments = match params.remove("arguments") {
             Some(Value::Object(arguments)) => arguments,
             None => Map::new(),
@@ -227,7 +250,8 @@ impl<W: AsyncWrite + Unpin> Sample<W> {
 fn capabilities(modern: bool) -> Value {
     let mut all = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
     if let (true, Value::Object(members)) = (modern, &mut all) {
-        members.insert("extensions".to_owned(), json!({ (EXTENSION): {} }));
+        let extensions = json!({ (EXTENSION): {}, (TASKS): {} });
+        members.insert("extensions".to_owned(), extensions);
     }
     all
 }
@@ -279,7 +303,7 @@ const INSTRUCTIONS: &str = "Invented data of a small shop, to try Portcullis wit
 
 fn success(id: &Value, mut result: Value, modern: bool) -> Value {
     if modern && let Some(members) = result.as_object_mut() {
-        members.insert("resultType".to_owned(), json!("complete"));
+        members.entry("resultType").or_insert(json!("complete"));
         let meta = json!({(meta::SERVER_INFO): server_info()});
         members.insert("_meta".to_owned(), meta);
     }

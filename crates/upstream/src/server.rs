@@ -1,6 +1,7 @@
 //! One upstream server, as the rest of the gateway sees it.
 
 mod completion;
+mod link;
 mod words;
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
@@ -13,25 +14,25 @@ use portcullis_core::{
     json::JsonValue,
     mcp::{Method, apps::AppRules, interaction::ClientCapabilities, skills},
     oauth::Challenge,
-    refusal::Executed,
+    refusal::{Executed, UpstreamReason},
     trace::TraceParent,
 };
 use portcullis_lanes::{FairLimits, FairSlots};
 use tokio::{sync::watch, time::Instant};
 
+use self::link::Link;
 use crate::{
     answer::CallAnswer,
     breaker::Breaker,
-    error::{CallError, SettingsError},
+    error::{CallError, CallErrorKind, SettingsError},
     forms::{FormTally, Forms},
-    http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
     live::Live,
-    mcp::{message::Reply, outgoing::Outgoing},
+    mcp::outgoing::Outgoing,
     outbound::Outbound,
     server_message::ServerWords,
-    settings::{Credential, ServerSettings, Transport},
-    stdio::{Launch, Stdio},
-    tools::{Apps, Collector, DefinitionList, Headers},
+    settings::{Credential, ServerSettings},
+    task::TaskRequest,
+    tools::{Apps, Collector, DefinitionList},
 };
 
 /// Longest time for a list of another kind than tools, and for suggestions.
@@ -49,6 +50,7 @@ struct Inner {
     kinds: Vec<CapabilityKind>,
     apps: Option<Arc<AppRules>>,
     dynamic_skills: bool,
+    tasks: bool,
     call_timeout: Duration,
     forms: Forms,
     slots: Arc<FairSlots<OrgId>>,
@@ -59,11 +61,6 @@ struct Inner {
     /// Folders of the skills that it told of last, whether or not they can be used.
     skill_folders: ArcSwap<HashSet<String>>,
     changed: watch::Receiver<u64>,
-}
-
-enum Link {
-    Http { http: Http, _stop: Stop },
-    Stdio(Stdio),
 }
 
 /// Surroundings of a call: the W3C trace context, passed on in `_meta` and, over HTTP, also in the
@@ -92,7 +89,7 @@ impl Server {
         let slug = settings.slug.clone();
         let kinds = settings.kinds.clone();
         let apps = settings.apps.clone().map(Arc::new);
-        let dynamic_skills = settings.dynamic_skills;
+        let (dynamic_skills, tasks) = (settings.dynamic_skills, settings.tasks);
         let call_timeout = settings.call_timeout;
         let forms = settings.forms;
         let slots = Arc::new(FairSlots::new(in_flight(settings.max_in_flight)));
@@ -103,6 +100,7 @@ impl Server {
             kinds,
             apps,
             dynamic_skills,
+            tasks,
             call_timeout,
             forms,
             slots,
@@ -127,6 +125,7 @@ impl Server {
                     kinds: self.0.kinds.clone(),
                     apps: self.0.apps.clone(),
                     dynamic_skills: self.0.dynamic_skills,
+                    tasks: self.0.tasks,
                     call_timeout: self.0.call_timeout,
                     forms: self.0.forms,
                     slots: Arc::clone(&self.0.slots),
@@ -175,6 +174,12 @@ impl Server {
     #[must_use]
     pub fn apps(&self) -> Option<&AppRules> {
         self.0.apps.as_deref()
+    }
+
+    /// Returns true if calls of its tools may become tasks.
+    #[must_use]
+    pub fn passes_tasks(&self) -> bool {
+        self.0.tasks
     }
 
     /// Folders of the skills that it told of last, as [`skills::folder_of`] writes them.
@@ -292,13 +297,14 @@ impl Server {
         Ok((list, peer))
     }
 
-    /// Calls a tool, gets a prompt or reads a resource, once, and waits for the answer. On failure the error says whether the tool
-    /// may have run. It is never sent twice. Refuses at once calls beyond those that may be in flight
-    /// and wait, and what kept failing; both are reckoned for each org.
+    /// Calls a tool, gets a prompt or reads a resource, once, and waits for the answer; or asks about the task that it
+    /// goes on as. On failure the error says whether the tool may have run. It is never sent twice. Refuses at once calls
+    /// beyond those that may be in flight and wait, and what kept failing; both are reckoned for each org.
     pub async fn call(
         &self,
         org: OrgId,
         call: &Cleared<Use>,
+        task: Option<TaskRequest<'_>>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         if let Some(completion) = call.completion() {
@@ -306,17 +312,25 @@ impl Server {
         }
         let deadline = Instant::now() + self.0.call_timeout;
         let Capability { id, definition, .. } = &**call.tool();
-        let admission = self.0.breaker.admit(org, id, Instant::now())?;
+        // What becomes of a request about a task says nothing of calls.
+        let admission = match task {
+            None => Some(self.0.breaker.admit(org, id, Instant::now())?),
+            Some(_) => None,
+        };
         let _slot = self.0.slots.take(org).await.ok_or(CallError::overloaded())?;
-        let method = call.aim().method(id.kind());
+        let method = task.map_or_else(|| call.aim().method(id.kind()), |it| it.method);
         let reads = matches!(method, Method::ReadResource | Method::GetSkill);
+        let is_named = !reads && task.is_none();
         let declared = call.round().capabilities;
         let ui = declared.ui && self.0.apps.is_some();
+        let tasks =
+            task.is_some() || (declared.tasks && self.0.tasks && method == Method::CallTool);
         let request = Outgoing {
-            name: (!reads).then_some(&definition.name),
-            arguments: (!reads).then(|| call.input()),
+            name: is_named.then_some(&definition.name),
+            arguments: is_named.then(|| call.input()),
             uri: call.input().get("uri").and_then(JsonValue::text).filter(|_| reads),
-            capabilities: ClientCapabilities { ui, ..declared },
+            task: task.map(|it| it.task),
+            capabilities: ClientCapabilities { ui, tasks, ..declared },
             responses: call.responses(),
             state: call.round().state.as_deref(),
             traceparent: trace.traceparent,
@@ -328,7 +342,8 @@ impl Server {
             ..Outgoing::bare(method)
         };
         if trace.live.is_some_and(Live::is_given_up) {
-            return admission.ended(Err(CallError::cancelled(Executed::No)));
+            let cancelled = Err(CallError::cancelled(Executed::No));
+            return admission.map_or(cancelled.clone(), |it| it.ended(cancelled));
         }
         let answer = self.0.link.exchange(&request, deadline).await;
         if let Err(error) = answer
@@ -337,8 +352,32 @@ impl Server {
             // Nothing was sent, which tells nothing of the tool.
             return Err(error);
         }
-        let admission = admission.crowded(self.0.link.takes_turns());
-        admission.ended(answer.and_then(|reply| CallAnswer::of(id.kind(), method, &reply)))
+        let answer = answer.and_then(|reply| CallAnswer::of(id.kind(), method, &reply));
+        let answer = self.within_tasks(answer, tasks);
+        match admission {
+            Some(admission) => admission.crowded(self.0.link.takes_turns()).ended(answer),
+            None => answer,
+        }
+    }
+
+    /// Rejects a task that was not asked for, and a server that wants one where none pass.
+    fn within_tasks(
+        &self,
+        answer: Result<CallAnswer, CallError>,
+        declared: bool,
+    ) -> Result<CallAnswer, CallError> {
+        let wants_one = match &answer {
+            Ok(CallAnswer::Task(_)) => !declared,
+            Err(CallError { kind: CallErrorKind::Unanswerable(needed), .. }) => {
+                needed.tasks && (declared || !self.0.tasks)
+            }
+            Ok(CallAnswer::Result(_) | CallAnswer::Asked(_)) | Err(_) => false,
+        };
+        if wants_one {
+            let reason = UpstreamReason::InteractionRequired;
+            return Err(CallError::upstream(reason, Executed::Unknown));
+        }
+        answer
     }
 
     /// Returns true unless there is another process or session than the one of this number
@@ -404,71 +443,4 @@ impl fmt::Debug for Server {
 fn in_flight(slots: usize) -> FairLimits {
     let reserve = (slots / 8).max(usize::from(slots > 1));
     FairLimits { slots, reserve, waiting: slots, patience: PATIENCE }
-}
-
-impl Link {
-    fn new(
-        settings: ServerSettings,
-        outbound: &Outbound,
-        changed: watch::Sender<u64>,
-    ) -> Result<Self, SettingsError> {
-        let ids = outbound.ids();
-        let tasks = outbound.tasks().clone();
-        match settings.transport {
-            Transport::Http { endpoint, credential } => {
-                let clients = outbound.clients(endpoint.reach(), settings.connect_timeout)?;
-                let endpoint = Endpoint { clients, uri: endpoint.uri()?, credential };
-                let (forms, apps) = (settings.forms, settings.apps.is_some());
-                let accepted = AcceptedMessages { announcements: true, forms, apps };
-                let (connection, stop) = Connection::new(
-                    endpoint, accepted, settings.max_response_bytes, ids, tasks, changed,
-                );
-                let http = Http::new(connection, settings.protocol, settings.call_timeout);
-                Ok(Self::Http { http, _stop: stop })
-            }
-            Transport::Stdio(program) => Ok(Self::Stdio(Stdio::new(Launch {
-                slug: settings.slug,
-                program,
-                protocol: settings.protocol,
-                forms: settings.forms,
-                apps: settings.apps.is_some(),
-                call_timeout: settings.call_timeout,
-                start_timeout: settings.start_timeout,
-                silence: settings.connect_timeout,
-                max_line_bytes: settings.max_response_bytes,
-                ids: Arc::new(ids),
-                starts: outbound.starts(),
-                jitter: outbound.jitter(),
-                last_words: Arc::default(),
-                tasks,
-                changed,
-            }))),
-        }
-    }
-
-    const fn headers(&self) -> Headers {
-        match self {
-            Self::Http { .. } => Headers::Mirrored,
-            Self::Stdio(_) => Headers::None,
-        }
-    }
-
-    /// Returns true if large answers wait for each other.
-    fn takes_turns(&self) -> bool {
-        match self {
-            Self::Http { http, .. } => http.takes_turns(),
-            Self::Stdio(_) => false,
-        }
-    }
-
-    async fn exchange(
-        &self,
-        request: &Outgoing<'_>,
-        deadline: Instant,
-    ) -> Result<Reply, CallError> {
-        match self {
-            Self::Http { http, .. } => http.exchange(request, deadline).await,
-            Self::Stdio(stdio) => stdio.exchange(request, deadline).await,
-        }
-    }
 }

@@ -16,7 +16,8 @@ impl ServerWords {
         self.0.get().map(String::as_str).filter(|text| !text.trim().is_empty())
     }
 
-    pub(crate) fn hear(&self, text: &str) {
+    /// Keeps a text, unless one is kept already.
+    pub fn hear(&self, text: &str) {
         let _ = self.0.set(cut(text));
     }
 }

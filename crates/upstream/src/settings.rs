@@ -41,6 +41,8 @@ pub struct ServerSettings {
     pub apps: Option<AppRules>,
     /// Skills pass whose files have no digests.
     pub dynamic_skills: bool,
+    /// Calls of its tools may become tasks.
+    pub tasks: bool,
 }
 
 /// The longest call.
@@ -151,6 +153,7 @@ impl ServerSettings {
             kinds: vec![CapabilityKind::Tool],
             apps: None,
             dynamic_skills: false,
+            tasks: false,
         }
     }
 

@@ -44,7 +44,7 @@ pub struct Invoked {
     /// Result of the tool, as far as it may leave the gateway.
     pub result: Document,
     pub governance: GovernanceView,
-    /// `success`, `tool_error` or `input_required`.
+    /// `success`, `tool_error`, `input_required` or `task`.
     pub outcome: OutcomeStatus,
     /// True if the answer is so large that a worker writes it.
     pub large: bool,

@@ -7,7 +7,7 @@ use portcullis_core::{
     audit::{Governance, RecordedDecision},
     call::{Aim, Cleared, Denial, RequiredApproval, Use},
     hidden::spelled,
-    id::ApprovalId,
+    id::{ApprovalId, EventId},
     policy::PolicySet,
     refusal::{AskedApproval, Refusal},
 };
@@ -130,7 +130,9 @@ impl Calls {
             if *call.aim() != Aim::Use {
                 return Err(required.unasked(call.ruling()).into());
             }
-            let Some(new) = self.requested_approval(ctx, visible, governed, &required) else {
+            let Some(new) =
+                self.requested_approval(ctx, visible, governed, &required, event.call())
+            else {
                 return Err(required.unshowable(call.ruling()).into());
             };
             let obtained = match task {
@@ -189,6 +191,7 @@ impl Calls {
         visible: &Visible,
         governed: &Governed<'_>,
         required: &RequiredApproval<'_>,
+        task: Option<EventId>,
     ) -> Option<NewApproval> {
         let Governed { call, dlp, .. } = governed;
         let caller = ctx.caller();
@@ -209,6 +212,7 @@ impl Calls {
             connection: visible.connection.id,
             input: call.input(),
             responses: call.responses(),
+            task,
             policy: &required.policy.id,
             policy_version: version,
         };

@@ -7,6 +7,8 @@ use portcullis_core::{
     audit::Governance,
     call::{Answer, CallResult, Cleared, Denial, Ruling, Use},
     capability::Capability,
+    id::EventId,
+    json::Document,
     policy::PolicySet,
     refusal::Executed,
 };
@@ -26,8 +28,14 @@ use crate::{
 
 /// A call that may be dispatched, with all that its effect needs.
 pub(crate) struct Dispatch {
+    /// True if the gateway waits for the end of a task, and the caller asks for none.
+    pub(super) waits: bool,
+    /// Its event.
+    pub(super) event: EventId,
     pub(super) ctx: Ctx,
     pub(super) call: Cleared<Use>,
+    /// The input as the caller sent it, of a call that may become a task.
+    pub(super) original: Option<Document>,
     pub(super) visible: Visible,
     pub(super) policies: Arc<PolicySet>,
     pub(super) dlp: Arc<Dlp>,

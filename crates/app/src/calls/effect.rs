@@ -19,6 +19,7 @@ use portcullis_upstream::{
     CallAnswer, CallError, CallErrorKind, ServerWords, Trace, text::one_line,
 };
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::{Calls, dispatch::Dispatch, event::CallOutcome, remarks::Remark};
 use crate::{
@@ -50,11 +51,13 @@ impl Calls {
             said: Some(&said),
             ..Trace::default()
         };
+        let until = Instant::now() + connection.server().call_timeout();
         // Dropped at once, so that later steps use the same place in memory.
         let (answered, progress) = {
-            let sent = pin!(self.providers.call_through(connection, call, trace));
+            let sent = pin!(self.providers.call_through(connection, call, None, trace));
             self.attended(dispatch, sent).await
         };
+        let answered = self.awaited_task(dispatch, answered, until, &said).await;
         for ruling in &progress {
             ruling.add_to(&mut governance);
         }
@@ -70,6 +73,9 @@ impl Calls {
             Ok(CallAnswer::Asked(interaction)) => {
                 Box::pin(self.end_leg(dispatch, governance, *interaction)).await
             }
+            Ok(CallAnswer::Task(told)) => {
+                Box::pin(self.begin_task(dispatch, governance, *told)).await
+            }
             Ok(CallAnswer::Result(mut result)) => {
                 if narrow_pages(&mut result, connection.server().apps()) {
                     remarks.push(Remark::PageNarrowed);
@@ -81,7 +87,7 @@ impl Calls {
     }
 
     /// The outcome of a call whose tool gave a result.
-    async fn decide_result(
+    pub(super) async fn decide_result(
         &self,
         dispatch: &Dispatch,
         mut governance: Governance,
@@ -183,7 +189,11 @@ impl Calls {
 
     /// Returns false for a result that does not fit the output schema of its tool, where the provider
     /// is to be held to it. Failures of a tool have no structured content.
-    async fn fits(&self, dispatch: &Dispatch, answered: Result<&CallAnswer, &CallError>) -> bool {
+    pub(super) async fn fits(
+        &self,
+        dispatch: &Dispatch,
+        answered: Result<&CallAnswer, &CallError>,
+    ) -> bool {
         let declared = &dispatch.visible.connection.provider.declared;
         let tool = &dispatch.visible.tool;
         let Ok(CallAnswer::Result(CallResult { structured, is_error: false, .. })) = answered
@@ -207,7 +217,7 @@ impl Calls {
 
     /// The end of a call without an answer. What its server said instead goes to the caller and into the
     /// log, if it may leave as the text of a result could.
-    async fn fail(
+    pub(super) async fn fail(
         &self,
         dispatch: &Dispatch,
         mut governance: Governance,

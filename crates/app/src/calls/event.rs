@@ -16,7 +16,7 @@ use portcullis_core::{
 };
 use portcullis_store::{NewEvent, NewIntent};
 use portcullis_upstream::FormTally;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{Calls, GovernanceView, Stopped, TaskTerms, remarks::Remark};
 use crate::{
@@ -28,6 +28,9 @@ use crate::{
 /// The event of a call while it is being written.
 pub(crate) struct CallEvent {
     pub(super) id: EventId,
+    kind: EventType,
+    /// The call that it is about, if it is none itself.
+    call: Option<EventId>,
     pub(super) ctx: Ctx,
     actor: Actor,
     request: Request,
@@ -70,6 +73,12 @@ impl CallOutcome {
 
     pub(crate) fn of_questions(governance: Governance, result: Document) -> Self {
         Self::new(Some(governance), Ok((result, OutcomeStatus::InputRequired)))
+    }
+
+    /// A call that goes on as a task with these members.
+    pub(crate) fn of_task(governance: Governance, members: &Map<String, Value>) -> Self {
+        let told = Document::of(&json!({ "task": members }));
+        Self::new(Some(governance), Ok((told, OutcomeStatus::Task)))
     }
 
     pub(crate) fn of_refusal(governance: Governance, refusal: Refusal, executed: Executed) -> Self {
@@ -126,6 +135,8 @@ impl CallEvent {
     pub(crate) fn open(calls: &Calls, ctx: &Ctx) -> Box<Self> {
         Box::new(Self {
             id: EventId::new(calls.base.ids()),
+            kind: EventType::McpInvocation,
+            call: None,
             ctx: ctx.clone(),
             actor: Actor::of(ctx.caller()),
             request: ctx.recorded_request(),
@@ -137,6 +148,17 @@ impl CallEvent {
             input_off: false,
             task: None,
         })
+    }
+
+    /// Makes it one about a call that went on as a task.
+    pub(super) fn set_about(&mut self, kind: EventType, call: EventId) {
+        self.kind = kind;
+        self.call = Some(call);
+    }
+
+    /// The call that it is about, if it is none itself.
+    pub(super) const fn call(&self) -> Option<EventId> {
+        self.call
     }
 
     /// Org of the caller.
@@ -259,7 +281,8 @@ impl CallEvent {
         EventParts {
             id: self.id,
             org_id: self.org(),
-            kind: EventType::McpInvocation,
+            kind: self.kind,
+            call: self.call,
             occurred_at: self.ctx.origin.arrived,
             count: None,
             durations: self.durations.as_ref(),

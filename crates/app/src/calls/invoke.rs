@@ -21,6 +21,7 @@ use std::{panic::AssertUnwindSafe, pin::pin, sync::Arc};
 use futures_util::FutureExt;
 use portcullis_core::{
     call::Use,
+    mcp::Method,
     refusal::{Executed, Refusal},
 };
 use portcullis_lanes::offload;
@@ -121,7 +122,19 @@ impl Calls {
     ) -> Result<Dispatch, Rejection> {
         let parsed = self.parse(ctx, invocation, event);
         let parsed = self.admit_call(ctx, parsed).await?;
-        let ParsedCall { mut visible, view, claim, input, aim, bytes, conversation } = parsed;
+        self.clear_parsed(ctx, parsed, event, admission).await
+    }
+
+    /// The same of a call that is counted already.
+    pub(super) async fn clear_parsed(
+        &self,
+        ctx: &Ctx,
+        parsed: ParsedCall,
+        event: &mut CallEvent,
+        admission: &mut Admission,
+    ) -> Result<Dispatch, Rejection> {
+        let ParsedCall { mut visible, view, claim, input, aim, bytes, conversation, about } =
+            parsed;
         let refreshed = self.refresh_tool(ctx, &visible, input.root(), &aim, admission).await?;
         if let Some(refreshed) = refreshed {
             event.set_target(refreshed.target());
@@ -131,33 +144,54 @@ impl Calls {
         let dlp = self.screening.dlp();
         let tool = Arc::clone(&visible.tool);
         let pin = self.tools.pins.state(ctx.caller().org_id, &tool);
-        let (leg, round, responses) = self.leg(ctx, &visible, conversation)?;
+        let (leg, mut round, responses) = self.leg(ctx, &visible, conversation, about.is_some())?;
+        let waits = leg.waits_for_tasks() || event.task.is_some();
+        round.capabilities.tasks =
+            waits || (about.is_none() && self.may_be_task(ctx, &visible, &round, bytes).await?);
+        // It was counted, and people were asked, when the call was made.
+        let goes_on = about.is_some_and(|method| method != Method::UpdateTask);
         let (engine, used) = (dlp.engine(), Arc::clone(&tool));
+        let original = round.capabilities.tasks.then(|| input.clone());
         let call = Use::aimed(engine, used, pin, input, aim, bytes);
         let call = call.map(|call| call.at_round(round, responses));
-        let judged = self.judge(ctx, call, &policies, &dlp, admission).await;
+        let judged = self.judge(ctx, call, &policies, &dlp, admission, goes_on).await;
         let call = judged.map_err(|judged| self.deny(ctx, event, judged, &visible, &policies))?;
         let asks = event.task.is_some() || call.required_approvals().next().is_some();
-        if !asks {
+        let asks = asks && !goes_on;
+        if !asks && !goes_on {
             self.follow_up(ctx, &tool, call.ruling(), Verdict::Allowed);
         }
         event.add_inputs(self, &call.ruling().inputs);
         event.capture_input(self, call.ruling());
         event.set_governance(governance_of(call.ruling(), policies.version(), &[]));
         leg.continues(&call)?;
-        self.connect(ctx, &visible, admission).await?;
+        self.connect(ctx, &visible, admission, goes_on).await?;
         let approvals = if asks {
             let governed = Governed { call: &call, policies: &policies, dlp: &dlp };
             Box::pin(self.approve(ctx, &visible, &governed, event)).await?
         } else {
             Vec::new()
         };
-        Ok(Dispatch { ctx: ctx.clone(), call, visible, policies, dlp, view, leg, approvals, claim })
+        let (event, ctx) = (event.id, ctx.clone());
+        Ok(Dispatch {
+            waits,
+            event,
+            ctx,
+            call,
+            original,
+            visible,
+            policies,
+            dlp,
+            view,
+            leg,
+            approvals,
+            claim,
+        })
     }
 }
 
 /// The answer to a bug. If the call was dispatched, its intent is closed as `unknown` later.
-fn crashed() -> Box<Stopped> {
+pub(super) fn crashed() -> Box<Stopped> {
     let refusal = Refusal::Internal;
     let executed = Executed::Unknown;
     Box::new(Stopped { refusal, executed, governance: None, outcome: None })

@@ -27,6 +27,11 @@ pub(crate) struct Leg {
 }
 
 impl Leg {
+    /// True if the gateway waits for the end of a task on behalf of the caller, who cannot ask for it.
+    pub(super) fn waits_for_tasks(&self) -> bool {
+        self.questions == Questions::All
+    }
+
     /// Refuses another input than that of the legs before.
     pub(super) fn continues(&self, call: &Cleared<Use>) -> Result<(), Refusal> {
         match &self.input {
@@ -80,17 +85,19 @@ pub(super) fn owner<'a>(ctx: &Ctx, visible: &'a Visible) -> StateOwner<'a> {
 
 impl Calls {
     /// The leg that a call is, its turn, and the answers that were asked for. Others are left out, as
-    /// are all that come without a state. Refuses a state that is not of this call and caller.
+    /// are all that come without a state, unless it is about a task. Refuses a state that is not of this call and caller.
     pub(super) fn leg(
         &self,
         ctx: &Ctx,
         visible: &Visible,
         conversation: Conversation,
+        is_of_task: bool,
     ) -> Result<(Leg, Round, Map<String, Value>), Refusal> {
         let Conversation { capabilities, questions, state, mut responses } = conversation;
         let Some(sealed) = state else {
             let leg = Leg { before: 0, input: None, capabilities, questions };
-            return Ok((leg, Round { capabilities, state: None }, Map::new()));
+            let round = Round { capabilities, state: None };
+            return Ok((leg, round, if is_of_task { responses } else { Map::new() }));
         };
         let opened = self.state_key.open(owner(ctx, visible), &sealed, self.base.now());
         let state = opened.ok_or_else(foreign)?;

@@ -23,7 +23,7 @@ use crate::{
         claim::Claim,
     },
     catalogue::Visible,
-    policies::{limits::uncounted, notices::Verdict},
+    policies::{limits::uncounted, notices::Verdict, rates::Uncounted},
     providers::tools::parse_id,
     request::{Ctx, dlp::Dlp},
     telemetry::stages::Stage,
@@ -38,6 +38,8 @@ pub(super) struct ParsedCall {
     pub(super) aim: Aim,
     pub(super) bytes: u64,
     pub(super) conversation: Conversation,
+    /// The request about the task as which the call goes on, if it is one.
+    pub(super) about: Option<Method>,
 }
 
 impl Calls {
@@ -85,7 +87,8 @@ impl Calls {
             Claim::of_call(ctx.caller(), &key, id, view.as_str(), input.root(), &leg)
         });
         let claim = event.task.as_ref().map(|(claim, _)| claim.clone()).or(of_key);
-        Ok(ParsedCall { visible, view, claim, input, aim, bytes, conversation })
+        let about = None;
+        Ok(ParsedCall { visible, view, claim, input, aim, bytes, conversation, about })
     }
 
     /// The target of a call as far as its path names one. What is no tool id is not recorded, nor an
@@ -168,6 +171,7 @@ impl Calls {
         policies: &PolicySet,
         dlp: &Dlp,
         admission: &mut Admission,
+        is_counted: bool,
     ) -> Result<Cleared<Use>, HaltedCall> {
         let call = call?;
         let subject = self.screening.subject(&ctx.session.tenant, call.tool());
@@ -175,6 +179,9 @@ impl Calls {
         let scanned = dlp.scan_call(call, &subject, admission).await?;
         self.enter_stage(ctx, Stage::PolicyInput);
         let permitted = scanned.decide(policies, dlp.engine(), ctx.asker(self.capture))?;
+        if is_counted {
+            return Ok(permitted.fulfil(dlp.engine(), &Uncounted)?);
+        }
         let limiter = self.policies.limiter(ctx, permitted.rates()).await;
         let limiter = limiter.map_err(|_| HaltedCall::Stopped(uncounted()))?;
         Ok(permitted.fulfil(dlp.engine(), &limiter)?)
@@ -209,10 +216,15 @@ impl Calls {
         ctx: &Ctx,
         visible: &Visible,
         admission: &mut Admission,
+        goes_on: bool,
     ) -> Result<(), Refusal> {
         self.enter_stage(ctx, Stage::Connection);
         let connection = &visible.connection;
         self.providers.ensure_credentials(connection, admission).await?;
+        // A call that goes on as a task is no new one.
+        if goes_on {
+            return Ok(());
+        }
         let resting = connection.server().check(connection.org, &visible.tool.id);
         resting.map_err(|error| connection.refusal(&error))
     }

@@ -201,7 +201,7 @@ fn is_open(terms: TaskTerms, stopped: &Stopped) -> bool {
     unrecorded || (stopped.executed == Executed::No && !terms.end_with(&stopped.refusal))
 }
 
-fn owner(ctx: &Ctx) -> TaskOwner {
+pub(super) fn owner(ctx: &Ctx) -> TaskOwner {
     let caller = ctx.caller();
     TaskOwner {
         org: caller.org_id,

@@ -94,7 +94,8 @@ impl Declared {
             CapabilityKind::Skill => Some("skills"),
         };
         let apps = self.server.apps().map(|_| "apps");
-        self.server.kinds().iter().filter_map(word).chain(apps).collect()
+        let tasks = self.server.passes_tasks().then_some("tasks");
+        self.server.kinds().iter().filter_map(word).chain(apps).chain(tasks).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Background jobs: sealing, late events, catalogue refresh, connections, recovery, token use,
+//! Background jobs: sealing, late events, overdue tasks, catalogue refresh, connections, recovery, token use,
 //! usage, sessions, overrides of orgs, forgetting, pruning, sweeping the export folder, feeding sinks, sending traces.
 
 pub(crate) mod catalogue;
@@ -18,6 +18,7 @@ use crate::{
     approvals,
     audit::{anchors, exports, late},
     base::tenants::usage,
+    calls::provider_task,
     identity::access::{
         token_use,
         tokens::renewal::{RENEW_EVERY, renew},
@@ -53,6 +54,7 @@ impl Nodes {
         self.repeat(late::EVERY, |this| Box::pin(late::write(&this.audit)), stop);
         self.approvals.notify_until(stop);
         self.repeat(approvals::EVERY, |this| Box::pin(this.approvals.end_round()), stop);
+        self.repeat(provider_task::EVERY, |this| Box::pin(this.calls.end_overdue_tasks()), stop);
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_coalesced()), stop);
         self.repeat(COALESCE, |this| Box::pin(this.audit.record_accesses()), stop);
         self.repeat(PRUNE, |this| Box::pin(this.audit.prune()), stop);

@@ -91,6 +91,17 @@ impl Limiter for RatesAt<'_> {
     }
 }
 
+/// Limiter of a call that was counted before.
+pub(crate) struct Uncounted;
+
+impl Limiter for Uncounted {
+    fn take(&self, _: &str, _: Rate) -> Result<(), Full> {
+        Ok(())
+    }
+
+    fn give_back(&self, _: &str, _: Rate) {}
+}
+
 /// Limiter that counts the rates of one call.
 pub(crate) enum CallLimiter<'a> {
     /// The node itself.

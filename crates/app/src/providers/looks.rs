@@ -8,7 +8,7 @@ use portcullis_core::{
     refusal::Refusal,
 };
 use portcullis_store::ProviderStatus;
-use portcullis_upstream::{CallAnswer, CallError, Trace};
+use portcullis_upstream::{CallAnswer, CallError, TaskRequest, Trace};
 
 use super::{Providers, view::ProviderView};
 use crate::{
@@ -110,6 +110,7 @@ impl Providers {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         call: &Cleared<Use>,
+        task: Option<TaskRequest<'_>>,
         trace: Trace<'_>,
         error: CallError,
     ) -> Result<CallAnswer, CallError> {
@@ -124,7 +125,7 @@ impl Providers {
             return Err(error);
         }
         let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
-        connection.server().call(connection.org, call, trace).await
+        connection.server().call(connection.org, call, task, trace).await
     }
 
     async fn look_first(

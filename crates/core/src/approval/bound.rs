@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::{
-    id::{OrgId, PrincipalId, ProviderId},
+    id::{EventId, OrgId, PrincipalId, ProviderId},
     json::{self, Node},
 };
 
@@ -24,6 +24,8 @@ pub struct BoundCall<'a> {
     pub input: Node<'a>,
     /// Answers to questions of the tool that are sent with it.
     pub responses: Option<Node<'a>>,
+    /// The event of the call whose task they are answers to, if it went on as one.
+    pub task: Option<EventId>,
     /// Name of the policy that asks.
     pub policy: &'a str,
     /// Digest of that policy's meaning.
@@ -33,7 +35,7 @@ pub struct BoundCall<'a> {
 impl BoundCall<'_> {
     /// `sha256:…` over the canonical JSON (RFC 8785, numbers as they were written) of the object with
     /// the members `client` if there is one, `connection`, `input`, `org_id`, `policy`, `policy_version`,
-    /// `principal_id`, `responses` if there are some, `tool`, `tool_version` and `via`.
+    /// `principal_id`, `responses` if there are some, `task` if they are answers to one, `tool`, `tool_version` and `via`.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut call = json!({
@@ -53,6 +55,9 @@ impl BoundCall<'_> {
             }
             if let Some(responses) = self.responses {
                 members.insert("responses".to_owned(), responses.to_value());
+            }
+            if let Some(task) = self.task {
+                members.insert("task".to_owned(), task.to_string().into());
             }
         }
         json::sha256(&[json::canonical(&call).as_bytes()])

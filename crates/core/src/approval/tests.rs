@@ -158,6 +158,7 @@ fn a_digest_is_that_of_one_very_call() {
         connection: id("prv", 'G').parse().unwrap(),
         input: node(&input),
         responses: None,
+        task: None,
         policy: "payouts",
         policy_version: "sha256:01",
     };
@@ -174,6 +175,7 @@ fn a_digest_is_that_of_one_very_call() {
         BoundCall { responses: Some(node(&spaced)), ..call },
         BoundCall { via: Some(user('A')), ..call },
         BoundCall { client: Some("desk"), ..call },
+        BoundCall { task: Some(id("evt", 'G').parse().unwrap()), ..call },
         BoundCall { principal: user('A'), ..call },
         BoundCall { tool: "bank:pay2", ..call },
         BoundCall { tool_version: "sha256:03", ..call },

@@ -59,6 +59,9 @@ impl Serialize for Durations {
 #[derive(Serialize, ToSchema)]
 pub struct RecordedEvent<'a> {
     actor: &'a Actor,
+    /// The event of the call that it is about, if it is none itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    call: Option<EventId>,
     /// SHA-256 of each member of `detached` with its salt.
     #[schema(value_type = BTreeMap<String, String>)]
     commitments: Commitments<'a>,
@@ -90,6 +93,8 @@ pub struct EventParts<'a> {
     /// The org whose log it belongs to.
     pub org_id: OrgId,
     pub kind: EventType,
+    /// The call that it is about, if it is none itself.
+    pub call: Option<EventId>,
     /// When the request arrived.
     pub occurred_at: Timestamp,
     /// Number of occurrences, if the event stands for several.
@@ -122,6 +127,7 @@ impl EventParts<'_> {
     fn record(&self, commitments: Commitments<'_>) -> String {
         let core = RecordedEvent {
             actor: self.actor,
+            call: self.call,
             commitments,
             count: self.count,
             durations: self.durations,
@@ -150,6 +156,7 @@ impl Event {
             id: self.id,
             org_id: self.org_id,
             kind: self.kind,
+            call: None,
             occurred_at: self.occurred_at,
             count: self.count,
             durations: None,
@@ -279,7 +286,8 @@ mod tests {
     proptest! {
         #[test]
         fn a_record_is_in_canonical_form(event in events()) {
-            let record = event.core_json();
+            let parts = EventParts { call: event.request.is_some().then_some(event.id), ..event.parts() };
+            let record = parts.core_json();
 
             let read: serde_json::Value = serde_json::from_str(&record).unwrap();
             prop_assert_eq!(json::canonical(&read), record);

@@ -27,6 +27,9 @@ crate::words! {
         /// A stored answer was given again for the same idempotency key.
         #[serde(rename = "mcp.replayed")]
         McpReplayed = "mcp.replayed",
+        /// A call that went on as a task of its provider ended.
+        #[serde(rename = "mcp.task_ended")]
+        McpTaskEnded = "mcp.task_ended",
         /// A token was made.
         #[serde(rename = "token.issued")]
         TokenIssued = "token.issued",
@@ -412,6 +415,8 @@ crate::words! {
         ToolError = "tool_error",
         /// The tool asked something before it ends the call.
         InputRequired = "input_required",
+        /// The call goes on as a task of its provider.
+        Task = "task",
         /// People have to approve the call first.
         ApprovalPending = "approval_pending",
         /// Denied by policy or DLP.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{apps, meta};
+use super::{apps, meta, tasks};
 use crate::{
     hidden::is_hidden,
     json::{JsonValue, Kind},
@@ -48,6 +48,9 @@ pub struct ClientCapabilities {
     /// Pages of [apps](super::apps), which it shows.
     #[serde(default, skip_serializing_if = "is_false")]
     pub ui: bool,
+    /// [Tasks](super::tasks): it asks later for answers.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tasks: bool,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
@@ -66,8 +69,8 @@ fn shows_pages<'a>(declared: impl JsonValue<'a>) -> bool {
 }
 
 impl ClientCapabilities {
-    /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as other extensions than that of
-    /// apps, are left out, so they are never declared to an upstream.
+    /// Reads a `ClientCapabilities` object of MCP. Members that no tool can ask for, such as other extensions than those of
+    /// apps and tasks, are left out, so they are never declared to an upstream.
     #[must_use]
     pub fn read<'a>(declared: impl JsonValue<'a>) -> Self {
         let member = |name: &str| declared.get(name).filter(|value| is_object(*value));
@@ -86,6 +89,7 @@ impl ClientCapabilities {
             sampling_tools: has(sampling, "tools"),
             roots: member("roots").is_some(),
             ui: shows_pages(declared),
+            tasks: has(member("extensions"), tasks::EXTENSION),
         }
     }
 
@@ -114,9 +118,13 @@ impl ClientCapabilities {
         if self.roots {
             all.insert("roots".to_owned(), json!({}));
         }
-        if self.ui {
-            let extensions = json!({ (apps::EXTENSION): apps::declaration() });
-            all.insert("extensions".to_owned(), extensions);
+        let extensions = [
+            self.ui.then(|| (apps::EXTENSION.to_owned(), apps::declaration())),
+            self.tasks.then(|| (tasks::EXTENSION.to_owned(), json!({}))),
+        ];
+        let extensions: Map<_, _> = extensions.into_iter().flatten().collect();
+        if !extensions.is_empty() {
+            all.insert("extensions".to_owned(), Value::Object(extensions));
         }
         Value::Object(all)
     }
@@ -134,6 +142,7 @@ impl ClientCapabilities {
             sampling_tools: tools,
             roots: self.roots && !held.roots,
             ui: self.ui && !held.ui,
+            tasks: self.tasks && !held.tasks,
         }
     }
 
@@ -146,6 +155,7 @@ impl ClientCapabilities {
             sampling_tools: self.sampling_tools || other.sampling_tools,
             roots: self.roots || other.roots,
             ui: self.ui || other.ui,
+            tasks: self.tasks || other.tasks,
         }
     }
 

@@ -55,7 +55,7 @@ pub enum Message {
 }
 
 /// A request whose headers, if they say anything, say the same.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Request {
     /// Given back with the answer.
     pub id: RequestId,

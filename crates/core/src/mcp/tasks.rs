@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::meta;
 use crate::{
-    json::{JsonValue as _, Node},
+    json::{JsonValue, Kind},
     refusal::Executed,
 };
 
@@ -20,10 +20,12 @@ pub const IMMEDIATE: &str = "io.modelcontextprotocol/model-immediate-response";
 
 /// Returns true if the client of a request declared that it asks for answers later.
 #[must_use]
-pub fn is_declared(meta: Node<'_>) -> bool {
+pub fn is_declared<'a>(meta: impl JsonValue<'a>) -> bool {
     let declared = meta.get(meta::CLIENT_CAPABILITIES);
     let extensions = declared.and_then(|declared| declared.get("extensions"));
-    extensions.and_then(|all| all.get(EXTENSION)).is_some_and(Node::is_object)
+    extensions
+        .and_then(|all| all.get(EXTENSION))
+        .is_some_and(|it| matches!(it.kind(), Kind::Object(_)))
 }
 
 /// The capability that a client of tasks has to declare.

@@ -38,7 +38,7 @@ pub(crate) struct McpMessage {
     pub(crate) era: Era,
     /// The tool, prompt or resource that is used, if one is, without its kind.
     pub(crate) tool: OnceLock<String>,
-    /// A prompt or a resource is used.
+    /// A prompt or a resource is used, or a task asked about.
     is_no_call: OnceLock<()>,
     /// The resource that is read.
     pub(crate) read: OnceLock<Read>,
@@ -66,6 +66,8 @@ pub(crate) enum TaskReply {
     Begun(Map<String, Value>),
     /// The outcome is its answer.
     Ended(Map<String, Value>),
+    /// The same of a task that the provider of the tool went on with.
+    Provided(Map<String, Value>),
 }
 
 impl McpMessage {
@@ -95,7 +97,7 @@ impl McpMessage {
     /// The members of a task whose answer the outcome is.
     pub(crate) fn ended_task(&self) -> Option<&Map<String, Value>> {
         match self.task.get() {
-            Some(TaskReply::Ended(members)) => Some(members),
+            Some(TaskReply::Ended(members) | TaskReply::Provided(members)) => Some(members),
             Some(TaskReply::Begun(_)) | None => None,
         }
     }
@@ -104,8 +106,13 @@ impl McpMessage {
     pub(crate) fn begun_task(&self) -> Option<&Map<String, Value>> {
         match self.task.get() {
             Some(TaskReply::Begun(members)) => Some(members),
-            Some(TaskReply::Ended(_)) | None => None,
+            Some(TaskReply::Ended(_) | TaskReply::Provided(_)) | None => None,
         }
+    }
+
+    /// Returns true if the outcome is the answer of a task that the provider of the tool went on with.
+    pub(crate) fn tells_of_provided_task(&self) -> bool {
+        matches!(self.task.get(), Some(TaskReply::Provided(_)))
     }
 
     /// Sets the tool, prompt or resource that the message uses.
@@ -114,6 +121,12 @@ impl McpMessage {
         if kind != CapabilityKind::Tool {
             let _ = self.is_no_call.set(());
         }
+    }
+
+    /// Sets the tool of a task that the message asks about.
+    pub(crate) fn follows(&self, id: &str) {
+        let _ = self.tool.set(id.to_owned());
+        let _ = self.is_no_call.set(());
     }
 
     /// Sets the provider that URIs in the answer carry, where those of `several` providers are told apart by it.

@@ -1,5 +1,5 @@
 //! `subscriptions/listen`: a stream that tells when the tools and prompts that the caller may use
-//! change.
+//! change, and what becomes of its tasks.
 //!
 //! The stream looks again every two seconds with the token that opened it, so what it tells is what
 //! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
@@ -25,7 +25,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{Face, reply};
+use super::{Face, reply, task::HeardTasks};
 use crate::{
     exchange::{Outcome, message::McpMessage, sse},
     gateway::Gateway,
@@ -68,6 +68,7 @@ struct Listener {
     asked: McpMessage,
     /// Kinds that the caller wants to hear of.
     wanted: Vec<CapabilityKind>,
+    tasks: HeardTasks,
     /// Fingerprints that the caller saw last, one of each kind; `None` before the stream is acknowledged.
     seen: Option<Vec<u64>>,
     ended: bool,
@@ -103,7 +104,9 @@ pub(super) fn open(
     let asked = McpMessage::new(asking);
     // The trace of the request ends with its head.
     Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
-    let listener = Listener { open, ctx, bearer, face, asked, wanted, seen: None, ended: false };
+    let tasks = HeardTasks::of(gateway, &ctx, &face, asking);
+    let (seen, ended) = (None, false);
+    let listener = Listener { open, ctx, bearer, face, asked, wanted, tasks, seen, ended };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((event, listener))
@@ -136,7 +139,8 @@ impl Listener {
             self.seen = Some(Box::pin(self.look()).await?);
             let honoured =
                 self.wanted.iter().map(|kind| (member_of(*kind).to_owned(), json!(true)));
-            let honoured = Value::Object(honoured.collect());
+            let tasks = self.tasks.ids().map(|ids| ("taskIds".to_owned(), ids));
+            let honoured = Value::Object(honoured.chain(tasks).collect());
             let more = Map::from_iter([("notifications".to_owned(), honoured)]);
             return Ok(self.note("notifications/subscriptions/acknowledged", more));
         };
@@ -161,6 +165,12 @@ impl Listener {
                 self.seen = Some(kept.collect());
                 return Ok(self.note(method, Map::new()));
             }
+            let gateway = Arc::clone(&self.open.gateway);
+            let news = Box::pin(self.tasks.news(&gateway, &self.ctx, &self.face)).await;
+            if let Some(mut state) = news {
+                state.remove("resultType");
+                return Ok(self.note("notifications/tasks", state));
+            }
         }
         Ok(sse::COMMENT)
     }
@@ -169,6 +179,8 @@ impl Listener {
     /// waits much longer than it looks.
     async fn look(&mut self) -> Result<Vec<u64>, Refusal> {
         let app = &self.open.gateway.app;
+        // The stream is judged by the present moment, and not by that at which it was opened.
+        Arc::make_mut(&mut self.ctx.origin).arrived = app.base.now();
         let token = self.ctx.session.presented_again(Some(self.bearer.expose()));
         let session = app.access.authenticate(token, Purpose::Access, &self.ctx.origin).await;
         self.ctx.session = session.map_err(|refused| refused.refusal)?;

@@ -7,7 +7,7 @@ use portcullis_core::{
     mcp::{
         Era, ProtocolError,
         interaction::{APPROVAL, ClientCapabilities, responses},
-        meta,
+        meta, uris,
     },
     refusal::Refusal,
 };
@@ -89,6 +89,20 @@ pub(super) fn approval(failure: &Failure, opens_urls: bool) -> Option<Value> {
         },
     });
     (approval.status == Status::Pending).then(|| json!({ "requests": { (APPROVAL): request } }))
+}
+
+/// Questions of a provider, in which its URIs carry it.
+pub(super) fn carrying(asks: Node<'_>, carried: Option<&str>) -> Value {
+    let mut told = asks.to_value();
+    let requests = told.get_mut("requests").and_then(Value::as_object_mut);
+    for (name, request) in requests.into_iter().flatten() {
+        let params = asks.get("requests").and_then(|all| all.get(name)?.get("params"));
+        let renamed = params.zip(carried).and_then(|(params, slug)| uris::renamed(params, slug));
+        if let (Some(params), Some(renamed)) = (request.get_mut("params"), renamed) {
+            *params = renamed;
+        }
+    }
+    told
 }
 
 /// Writes the members of a result that asks.

@@ -10,7 +10,7 @@ use portcullis_core::{
     id::RequestId as HttpRequestId,
     json::{JsonValue, Node},
     mcp::{Era, ProtocolError, RequestId, code, refused, tasks::Disposition, uris},
-    refusal::Refusal,
+    refusal::{Refusal, UpstreamReason},
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -199,13 +199,40 @@ fn write_reply<'a>(
     request_id: HttpRequestId,
 ) -> ReplyForm<'a> {
     let written = plainly(outcome, request, request_id);
-    match (written, request.and_then(McpMessage::ended_task)) {
-        (ReplyForm::Called(mut called), Some(task)) => {
-            called.own.disposition = disposition(outcome);
-            ReplyForm::Task(TaskEnd { task, called })
+    let Some((request, task)) = request.and_then(|it| Some((it, it.ended_task()?))) else {
+        return written;
+    };
+    match written {
+        ReplyForm::Called(mut called) => {
+            if !request.tells_of_provided_task() {
+                called.own.disposition = disposition(outcome);
+            }
+            ReplyForm::Task(TaskEnd { task, result: Some(called), error: None })
         }
-        (other, _) => other,
+        ReplyForm::Error(mut error) => {
+            let Content::Failed(failure) = &outcome.content else { return ReplyForm::Error(error) };
+            let is_given_up = failure_of_task(failure) == Some(UpstreamReason::Cancelled);
+            // The words of the server, as far as they may leave.
+            if let Some(Value::String(said)) = failure.details(None).remove("upstream_message") {
+                error.message = said;
+            }
+            error.code = code::INTERNAL_ERROR;
+            let error = Some(error).filter(|_| !is_given_up);
+            ReplyForm::Task(TaskEnd { task, result: None, error })
+        }
+        ReplyForm::Text(_) | ReplyForm::List(_) | ReplyForm::Task(_) | ReplyForm::Nothing => {
+            written
+        }
     }
+}
+
+/// The end of a task of a provider without a result, if the failure is one: an error of the provider, or that the task was given up.
+fn failure_of_task(failure: &Failure) -> Option<UpstreamReason> {
+    let details = failure.details(None);
+    let reason = details.get("reason").filter(|_| failure.code() == "upstream_error")?;
+    [UpstreamReason::JsonrpcError, UpstreamReason::Cancelled]
+        .into_iter()
+        .find(|it| reason.as_str() == Some(it.as_str()))
 }
 
 /// End of the call of a task.
@@ -248,10 +275,12 @@ fn plainly<'a>(
             let result = result.root();
             let asks = result.get("interaction");
             let asks = asks.filter(|_| outcome.recorded == Some(OutcomeStatus::InputRequired));
-            let members = Some(result).filter(|_| asks.is_none());
+            let task = result.get("task");
+            let task = task.filter(|_| outcome.recorded == Some(OutcomeStatus::Task));
+            let task = task.map(Node::to_value);
+            let members = Some(result).filter(|_| asks.is_none() && task.is_none());
             let carried = request.carried.get();
-            let asks = asks.map(|asks| asks_of(asks, carried.map(String::as_str)));
-            let task = None;
+            let asks = asks.map(|asks| question::carrying(asks, carried.map(String::as_str)));
             let sentence = None;
             let renamed =
                 carried.zip(members).and_then(|(slug, members)| uris::renamed(members, slug));
@@ -313,6 +342,7 @@ fn failed<'a>(
         let sentence = (asks.is_none() && task.is_none()).then_some(told);
         let own = OwnMeta { governance, error: Some(error), ..OwnMeta::of(request, request_id) };
         let immediate = task.and_then(|task| task.get("statusMessage"));
+        let task = task.cloned().map(Value::Object);
         let own = OwnMeta { immediate, ..own };
         let era = request.era;
         return ReplyForm::Called(CallResultBody {
@@ -344,7 +374,7 @@ fn failed<'a>(
 
 fn is_result(failure: &Failure, request: &McpMessage) -> bool {
     if request.ended_task().is_some() {
-        return true;
+        return !request.tells_of_provided_task() || failure_of_task(failure).is_none();
     }
     request.is_call()
         && refused::is_for_models(failure.code())
@@ -376,20 +406,6 @@ fn code_of(refusal: &Refusal, request: Option<&McpMessage>) -> i64 {
     }
 }
 
-/// Questions of a provider, in which its URIs carry it.
-fn asks_of(asks: Node<'_>, carried: Option<&str>) -> Value {
-    let mut told = asks.to_value();
-    let requests = told.get_mut("requests").and_then(Value::as_object_mut);
-    for (name, request) in requests.into_iter().flatten() {
-        let params = asks.get("requests").and_then(|all| all.get(name)?.get("params"));
-        let renamed = params.zip(carried).and_then(|(params, slug)| uris::renamed(params, slug));
-        if let (Some(params), Some(renamed)) = (request.get_mut("params"), renamed) {
-            *params = renamed;
-        }
-    }
-    told
-}
-
 fn is_legacy_read(request: &McpMessage) -> bool {
     request.era != Era::Modern && request.read.get().is_some()
 }
@@ -413,10 +429,11 @@ pub(crate) fn status(outcome: &Outcome, request: Option<&McpMessage>) -> StatusC
         Content::Message(Reply::Result(_) | Reply::List(_)) | Content::Result(_) => StatusCode::OK,
         Content::Failed(failure) => {
             let not_found = matches!(failure, Failure::Refused(Refusal::NotFound { .. }));
-            if (is_use && not_found) || told(failure) {
-                StatusCode::OK
-            } else if unanswerable(failure) {
+            let ends_task = request.is_some_and(|it| it.ended_task().is_some());
+            if unanswerable(failure) {
                 StatusCode::BAD_REQUEST
+            } else if ends_task || (is_use && not_found) || told(failure) {
+                StatusCode::OK
             } else {
                 failure.http_status()
             }

@@ -1,23 +1,33 @@
 //! Tasks: a client that declared them is given one in place of the refusal of a call that waits for
 //! people, and asks later for its answer. The call is made by the request that asks once people approved.
 
+mod heard;
+mod provided;
+
 use std::{sync::Arc, time::Duration};
 
-use portcullis_app::{Conversation, Ctx, Task, TaskRun, TaskStep, TaskTerms, tool_named};
+use portcullis_app::{Conversation, Ctx, FollowUp, Task, TaskRun, TaskStep, TaskTerms, tool_named};
 use portcullis_core::{
     approval::Status,
     capability::{CapabilityId, CapabilityKind},
     clock::Timestamp,
     json::{Document, JsonValue as _, Node},
-    mcp::{Era, Method, ProtocolError, Request as Asking, code, refused, tasks},
+    mcp::{
+        Era, Method, ProtocolError, Request as Asking, code, interaction::ClientCapabilities, meta,
+        refused, tasks,
+    },
     principal::Scope,
     refusal::Refusal,
 };
 use serde_json::{Map, Value, json};
 
+pub(super) use self::heard::HeardTasks;
 use super::{Face, reply};
 use crate::{
-    exchange::{Exchange, Outcome, message::TaskReply},
+    exchange::{
+        Exchange, Outcome,
+        message::{McpMessage, TaskReply},
+    },
     gateway::Gateway,
 };
 
@@ -121,23 +131,79 @@ pub(super) async fn answer(
 ) -> Result<Outcome, Outcome> {
     declared(asking)?;
     ctx.require(Scope::McpsInvoke)?;
-    let Some(id) = asking.params.root().get("taskId").and_then(Node::text) else {
+    let params = asking.params.root();
+    let Some(id) = params.get("taskId").and_then(Node::text) else {
         return Err(ProtocolError::bad_params("`taskId` has to be a text.").into());
     };
+    let follow_up = match asking.method {
+        Some(Method::UpdateTask) => FollowUp::Answers(provided::answers(params)?),
+        Some(Method::CancelTask) => FollowUp::Cancel,
+        Some(_) | None => FollowUp::State,
+    };
+    let question = Question::of(face, asking, exchange.message());
+    told(gateway, ctx, &question, id, follow_up).await
+}
+
+/// Surroundings of a request about a task.
+struct Question<'a> {
+    face: &'a Face,
+    capabilities: ClientCapabilities,
+    asked: Option<&'a McpMessage>,
+    /// Size of its parameters.
+    bytes: usize,
+}
+
+impl<'a> Question<'a> {
+    fn of(face: &'a Face, asking: &Asking, asked: Option<&'a McpMessage>) -> Self {
+        let declared = asking.meta.root().get(meta::CLIENT_CAPABILITIES);
+        let mut capabilities = declared.map(ClientCapabilities::read).unwrap_or_default();
+        capabilities.ui &= face.provider().is_some();
+        let bytes = asking.params.root().raw().len();
+        Self { face, capabilities, asked, bytes }
+    }
+
+    fn is_of(&self, tool: &CapabilityId) -> bool {
+        self.face.provider().is_none_or(|slug| tool.provider() == slug)
+    }
+}
+
+/// Returns true for the id of a task of the caller here that a provider goes on with.
+fn is_known(gateway: &Gateway, ctx: &Ctx, question: &Question<'_>, id: &str) -> bool {
+    let task = gateway.app.calls.followed_task(ctx, id);
+    task.is_some_and(|task| question.is_of(task.tool()))
+}
+
+/// Tells what is asked about the task of this id.
+async fn told(
+    gateway: &Arc<Gateway>,
+    ctx: Ctx,
+    question: &Question<'_>,
+    id: &str,
+    follow_up: FollowUp,
+) -> Result<Outcome, Outcome> {
     let calls = &gateway.app.calls;
-    let of_face = |task: &Task| face.provider().is_none_or(|slug| task.tool().provider() == slug);
-    let task = calls.task(&ctx, id).filter(of_face);
-    let task = task.ok_or_else(|| ProtocolError::bad_params(UNKNOWN))?;
-    if asking.method == Some(Method::GetTask) {
-        if let Some(asked) = exchange.message() {
-            asked.carries(face.provider().is_none(), task.tool().provider());
+    let unknown = || ProtocolError::bad_params(UNKNOWN);
+    if let Some(task) = calls.followed_task(&ctx, id) {
+        let task = Some(task).filter(|task| question.is_of(task.tool())).ok_or_else(unknown)?;
+        let told = provided::told(gateway, ctx, question, task, follow_up).await;
+        return match told {
+            Some(told) => told,
+            None => Err(unknown().into()),
+        };
+    }
+    let task = calls.task(&ctx, id).filter(|task| question.is_of(task.tool()));
+    let task = task.ok_or_else(unknown)?;
+    match follow_up {
+        FollowUp::State => {
+            if let Some(asked) = question.asked {
+                asked.carries(question.face.provider().is_none(), task.tool().provider());
+            }
+            return polled(gateway, ctx, task, question.asked).await;
         }
-        return polled(gateway, ctx, task, exchange).await;
+        FollowUp::Cancel => calls.cancel_task(&ctx, &task).await?,
+        // Nothing is asked of such a task, so an update says nothing.
+        FollowUp::Answers(_) => {}
     }
-    if asking.method == Some(Method::CancelTask) {
-        calls.cancel_task(&ctx, &task).await?;
-    }
-    // Nothing is asked of a task, so an update says nothing.
     Ok(reply::result(json!({}), Era::Modern))
 }
 
@@ -146,7 +212,7 @@ async fn polled(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     task: Task,
-    exchange: &Exchange,
+    asked: Option<&McpMessage>,
 ) -> Result<Outcome, Outcome> {
     let state = gateway.app.calls.task_state(&ctx, &task).await?;
     let changed_at = state.changed_at;
@@ -160,7 +226,7 @@ async fn polled(
             members_of(&task, changed_at, "cancelled", DECIDING_MS, Some(message))
         }
         TaskStep::Due(terms) => {
-            return Ok(run(gateway, ctx, &task, changed_at, terms, exchange).await);
+            return Ok(run(gateway, ctx, &task, changed_at, terms, asked).await);
         }
     };
     Ok(reply::result(Value::Object(told), Era::Modern))
@@ -173,7 +239,7 @@ async fn run(
     task: &Task,
     changed_at: Timestamp,
     terms: TaskTerms,
-    exchange: &Exchange,
+    asked: Option<&McpMessage>,
 ) -> Outcome {
     let run = gateway.app.calls.run_task(ctx, task, terms);
     let told = match tokio::time::timeout(PATIENCE, run).await {
@@ -182,7 +248,7 @@ async fn run(
             members_of(task, changed_at, "working", DECIDING_MS, Some(refused::task(&refusal)))
         }
         Ok(TaskRun::Ended(ended)) => {
-            if let Some(asked) = exchange.message() {
+            if let Some(asked) = asked {
                 asked.uses(CapabilityKind::Tool, &task.tool().to_string());
                 let told = members_of(task, changed_at, "completed", DECIDING_MS, None);
                 asked.tells(TaskReply::Ended(told));

@@ -118,7 +118,7 @@ fn configuration() -> Result<String, Failure> {
          data_dir = \".\"\n\n\
          [log]\nlevel = \"warn\"\n\n[login]\nlinks = true\n\n\
          [[providers]]\nslug = \"sample\"\nname = \"Sample server\"\ncommand = {command}\n\
-         expose = [\"tools\", \"prompts\", \"resources\", \"skills\"]\n"
+         expose = [\"tools\", \"prompts\", \"resources\", \"skills\", \"tasks\"]\n"
     ))
 }
 

@@ -223,6 +223,7 @@ impl Provider {
             kinds: self.kinds()?,
             apps: self.apps()?,
             dynamic_skills: self.allow_dynamic_skills,
+            tasks: self.exposes(Exposed::Tasks),
             ..defaults
         };
         let server = upstream::Server::new(settings, outbound).map_err(text)?;
@@ -249,11 +250,17 @@ impl Provider {
         })
     }
 
+    fn exposes(&self, what: Exposed) -> bool {
+        self.expose.iter().flatten().any(|it| *it == what)
+    }
+
     /// The kinds that it exposes, in one order.
     fn kinds(&self) -> Result<Vec<CapabilityKind>, String> {
-        let has_skills = self.expose.iter().flatten().any(|it| *it == Exposed::Skills);
-        if self.allow_dynamic_skills && !has_skills {
+        if self.allow_dynamic_skills && !self.exposes(Exposed::Skills) {
             return Err("`allow_dynamic_skills` needs `skills` in `expose`".to_owned());
+        }
+        if self.exposes(Exposed::Tasks) && !self.exposes(Exposed::Tools) {
+            return Err("`tasks` in `expose` needs `tools`, whose calls they are".to_owned());
         }
         let Some(exposed) = &self.expose else { return Ok(vec![CapabilityKind::Tool]) };
         let named = exposed.iter().flat_map(|it| it.kinds()).copied();

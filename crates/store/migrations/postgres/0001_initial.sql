@@ -500,6 +500,21 @@ CREATE TABLE idempotency_keys (
 CREATE UNIQUE INDEX idempotency_keys_by_subject ON idempotency_keys (org_id, subject);
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
+-- A call that its provider goes on with, until it can no longer be asked about. Its input, the provider's id and the
+-- answer that ended it are sealed with keys that are not in the database.
+CREATE TABLE provider_tasks (
+    org_id TEXT COLLATE "C" NOT NULL REFERENCES orgs (id),
+    event_id TEXT COLLATE "C" NOT NULL,
+    principal_id TEXT COLLATE "C" NOT NULL,
+    ends_at BIGINT NOT NULL,
+    sealed BYTEA NOT NULL,
+    told TEXT COLLATE "C",
+    ended BYTEA,
+    PRIMARY KEY (org_id, event_id)
+);
+CREATE INDEX provider_tasks_by_principal ON provider_tasks (org_id, principal_id);
+CREATE INDEX provider_tasks_by_end ON provider_tasks (ends_at);
+
 -- The audit log ----------------------------------------------------------------------------------------------
 
 -- A call that has begun and has no event yet. `packed` and `mac` are as in `audit_events`.

@@ -501,6 +501,21 @@ CREATE TABLE idempotency_keys (
 CREATE UNIQUE INDEX idempotency_keys_by_subject ON idempotency_keys (org_id, subject);
 CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (expires_at);
 
+-- A call that its provider goes on with, until it can no longer be asked about. Its input, the provider's id and the
+-- answer that ended it are sealed with keys that are not in the database.
+CREATE TABLE provider_tasks (
+    org_id TEXT NOT NULL REFERENCES orgs (id),
+    event_id TEXT NOT NULL,
+    principal_id TEXT NOT NULL,
+    ends_at INTEGER NOT NULL,
+    sealed BLOB NOT NULL,
+    told TEXT,
+    ended BLOB,
+    PRIMARY KEY (org_id, event_id)
+) STRICT;
+CREATE INDEX provider_tasks_by_principal ON provider_tasks (org_id, principal_id);
+CREATE INDEX provider_tasks_by_end ON provider_tasks (ends_at);
+
 -- The audit log ----------------------------------------------------------------------------------------------
 
 -- A call that has begun and has no event yet. The writer remembers where it put each, so none of them needs an

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{ApprovalChange, ApprovalGlance, StoredApproval};
 use crate::{
     db::{
-        ApprovalRow, FromRow, INSERT_APPROVAL, Readable, Row, UPDATE_APPROVAL, columns, record,
+        FromRow, INSERT_APPROVAL, Readable, Row, RowChange, UPDATE_APPROVAL, columns, record,
         values,
     },
     error::{DriverError, StoreError},
@@ -61,7 +61,7 @@ fn input_of(row: Row<'_>) -> Result<Value, DriverError> {
 record!(ApprovalGlance in "approvals", |row| id, principal_id, capability_id,
     audience = row.json("approvals.audience")?, bytes = row.get("approvals.size")?);
 
-impl ApprovalRow {
+impl RowChange {
     pub(crate) fn of(change: &ApprovalChange) -> Result<Self, StoreError> {
         let ApprovalChange { approval, from } = change;
         let input = approval.input.to_string();

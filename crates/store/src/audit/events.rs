@@ -90,7 +90,7 @@ filters::filter! {
         decision: Vec<RecordedDecision> as Option<String> = "`allow` or `deny`, or both, comma-separated", pattern = "^(allow|deny)(,(allow|deny))*$";
         policy: Vec<String> as Option<String> = "policy names, comma-separated", pattern = "[^, ]";
         dlp_result: Vec<DlpResult> as Option<String> = "DLP outcomes, comma-separated", pattern = "^(passed|flagged|redacted|blocked|skipped)(,(passed|flagged|redacted|blocked|skipped))*$";
-        outcome: Vec<OutcomeStatus> as Option<String> = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$";
+        outcome: Vec<OutcomeStatus> as Option<String> = "outcomes, comma-separated", pattern = "^(success|tool_error|input_required|task|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown)(,(success|tool_error|input_required|task|approval_pending|denied|invalid|not_found|rate_limited|upstream_error|upstream_timeout|unavailable|unknown))*$";
         request_id: Option<RequestId> as Option<String> = "`req_…` of a given answer", pattern = "^req_[0-7][0-9A-HJKMNP-TV-Z]{25}$";
     } at { from: Option<Timestamp>, to: Option<Timestamp> }
 }

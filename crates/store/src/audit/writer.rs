@@ -11,7 +11,10 @@ use std::{
 };
 
 use futures_util::TryFutureExt as _;
-use portcullis_core::clock::Clock;
+use portcullis_core::{
+    clock::{Clock, Timestamp},
+    id::EventId,
+};
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, timeout_at},
@@ -26,7 +29,7 @@ use self::{
 pub use self::{pace::AtWork, task::AuditTask};
 use crate::{
     approvals::ApprovalChange,
-    db::{ApprovalRow, NewEvent, NewIntent, Store},
+    db::{NewEvent, NewIntent, RowChange, Store},
     error::StoreError,
     idempotency::KeyEnd,
 };
@@ -170,7 +173,23 @@ impl AuditWriter {
         deadline: Instant,
     ) -> Result<bool, StoreError> {
         event.texts.pack();
-        let row = Box::new(ApprovalRow::of(&change)?);
+        let row = Box::new(RowChange::of(&change)?);
+        let made = self.commit(Box::new(Work::Change(event, row)), deadline).await?;
+        Ok(made == Began::Begun)
+    }
+
+    /// Commits an event with the end of the provider's task that it tells of, or neither: `false` if the task has ended.
+    /// `answer` is kept with the task, sealed, `until` then at most.
+    pub async fn end_provider_task(
+        &self,
+        call: EventId,
+        answer: Vec<u8>,
+        until: Timestamp,
+        mut event: NewEvent,
+        deadline: Instant,
+    ) -> Result<bool, StoreError> {
+        event.texts.pack();
+        let row = Box::new(RowChange::of_task_end(event.org_id, call, answer, until));
         let made = self.commit(Box::new(Work::Change(event, row)), deadline).await?;
         Ok(made == Began::Begun)
     }

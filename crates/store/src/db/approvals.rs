@@ -6,11 +6,12 @@ use portcullis_core::id::{ApprovalId, OrgId};
 
 use super::Bound;
 
-/// A change of an approval: the statement that writes it, and its values.
+/// A change of an approval or of a provider's task: the statement that writes it, and its values.
 #[derive(Debug)]
-pub(crate) struct ApprovalRow {
+pub(crate) struct RowChange {
     pub(crate) org_id: String,
     pub(crate) id: String,
+    /// Name among the changes of its org, in whose order they are made.
     pub(crate) digest: String,
     /// Requester, if the approval is new.
     pub(crate) new_of: Option<String>,
@@ -18,7 +19,7 @@ pub(crate) struct ApprovalRow {
     pub(crate) values: Vec<Bound>,
 }
 
-impl ApprovalRow {
+impl RowChange {
     /// Place among the changes of a batch: in one order on every node.
     pub(crate) fn place(&self) -> (&str, &str) {
         (&self.org_id, &self.digest)

@@ -3,7 +3,7 @@
 use portcullis_core::id::{ApprovalId, EventId, OrgId};
 
 use super::{
-    approvals::{ApprovalRow, TakenUses, Uses},
+    approvals::{RowChange, TakenUses, Uses},
     rows::{NewEvent, NewIntent, NewKey},
 };
 
@@ -23,8 +23,8 @@ pub(crate) struct Batch<'a> {
     pub(crate) keyed: Vec<(&'a NewIntent, &'a NewKey)>,
     /// Approvals that intents use, each once, in the order in which they are locked.
     pub(crate) approved: Vec<(OrgId, ApprovalId)>,
-    /// Changes of approvals, those of a digest in the order of their jobs.
-    pub(crate) changes: Vec<(&'a ApprovalRow, &'a NewEvent)>,
+    /// Changes of approvals and tasks, those of a digest in the order of their jobs.
+    pub(crate) changes: Vec<(&'a RowChange, &'a NewEvent)>,
     pub(crate) losers: Losers,
     pub(crate) events: Vec<&'a NewEvent>,
     pub(crate) finished: Vec<EventId>,

@@ -9,15 +9,16 @@ use crate::{
 };
 
 /// Every table that holds something to move, each behind those it refers to.
-pub(super) const TABLES: [&str; 44] = [
+pub(super) const TABLES: [&str; 45] = [
     "orgs", "org_usage", "principals", "principal_keys", "policy_overrides", "scim_users",
     "scim_groups", "scim_members", "tokens", "refreshes", "identities", "logins", "consents",
     "search_words", "authorization_codes", "client_grants", "used_assertions", "browser_sessions",
     "login_links", "providers", "secrets", "connect_attempts", "oauth_clients", "capability_lists",
     "capability_versions", "capability_pins", "capability_surplus", "policy_versions",
-    "policy_sets", "exports", "idempotency_keys", "approvals", "audit_events", "audit_seals",
-    "audit_heads", "audit_tiles", "audit_checkpoints", "audit_intents", "audit_holds",
-    "audit_pruned", "audit_counts", "audit_capability_counts", "sink_cursors", "sink_leases",
+    "policy_sets", "exports", "idempotency_keys", "provider_tasks", "approvals", "audit_events",
+    "audit_seals", "audit_heads", "audit_tiles", "audit_checkpoints", "audit_intents",
+    "audit_holds", "audit_pruned", "audit_counts", "audit_capability_counts", "sink_cursors",
+    "sink_leases",
 ];
 
 /// The tables that hold nothing to move.

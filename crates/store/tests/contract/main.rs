@@ -42,6 +42,7 @@ mod policies;
 mod policy_overrides;
 mod principal_keys;
 mod principals;
+mod provider_tasks;
 mod providers;
 mod refreshes;
 mod retention;

@@ -6,7 +6,7 @@ use super::{HostileTool, Script};
 
 impl HostileTool {
     pub(super) fn is_tool(&self) -> bool {
-        let is_more = self.is_list() || self.name.starts_with('?');
+        let is_more = self.is_list() || self.name.contains(['?', '#']);
         self.prompt.is_none() && self.resource.is_none() && self.skill.is_none() && !is_more
     }
 

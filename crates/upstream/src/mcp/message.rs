@@ -120,11 +120,11 @@ impl RpcError {
     }
 }
 
-/// The result of a server of this era. Only since 2026-07-28 a result can ask for input: what an older
+/// The result of a server of this era. Only since 2026-07-28 a result can ask for input, or be a task: what an older
 /// server means by it needs an open stream.
 pub(crate) fn of_era(reply: Reply, era: Era) -> Result<Reply, CallError> {
     let kind = reply.result.root().get("resultType").and_then(Node::text);
-    let asks = kind == Some(INPUT_REQUIRED);
+    let asks = matches!(kind, Some(INPUT_REQUIRED | TASK));
     if asks && era != Era::Modern {
         return Err(CallError::upstream(UpstreamReason::InteractionRequired, Executed::Unknown));
     }
@@ -133,6 +133,8 @@ pub(crate) fn of_era(reply: Reply, era: Era) -> Result<Reply, CallError> {
 
 /// `resultType` of a result that asks for input.
 pub(crate) const INPUT_REQUIRED: &str = "input_required";
+/// `resultType` of a task in place of a result.
+pub(crate) const TASK: &str = "task";
 
 /// Not a JSON-RPC message, or one that two readers could read differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

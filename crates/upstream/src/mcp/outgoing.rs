@@ -39,6 +39,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) name: Option<&'a CapabilityName>,
     /// The resource that is read.
     pub(crate) uri: Option<&'a str>,
+    /// The task that is asked about, by the id that its server gave.
+    pub(crate) task: Option<&'a str>,
     pub(crate) arguments: Option<Node<'a>>,
     /// The argument that values are suggested for, and of what it is one.
     pub(crate) completion: Option<(Reference<'a>, Completion<'a>)>,
@@ -67,6 +69,7 @@ impl Outgoing<'_> {
             method,
             name: None,
             uri: None,
+            task: None,
             arguments: None,
             completion: None,
             capabilities: ClientCapabilities {
@@ -77,6 +80,7 @@ impl Outgoing<'_> {
                 sampling_tools: false,
                 roots: false,
                 ui: false,
+                tasks: false,
             },
             responses: None,
             state: None,
@@ -102,7 +106,7 @@ impl Outgoing<'_> {
             said.hear(&error.message);
         }
         let reads = matches!(self.method, Method::ReadResource | Method::GetSkill);
-        if reads && error.is_about_a_resource() {
+        if (reads || self.task.is_some()) && error.is_about_a_resource() {
             return CallError::not_found();
         }
         error.to_call_error()
@@ -152,6 +156,7 @@ impl Outgoing<'_> {
         let params = Params {
             name: self.name.map(CapabilityName::as_str),
             uri: self.uri,
+            task: self.task,
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
             notifications: (self.method == Method::Listen).then_some(NotificationFilter {
@@ -225,6 +230,8 @@ struct Params<'a> {
     name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     uri: Option<&'a str>,
+    #[serde(rename = "taskId", skip_serializing_if = "Option::is_none")]
+    task: Option<&'a str>,
     #[serde(rename = "requestState", skip_serializing_if = "Option::is_none")]
     state: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,11 @@ impl Tool {
     const ALL: [Self; 5] =
         [Self::ListItems, Self::GetCustomer, Self::CreateNote, Self::SlowEcho, Self::AlwaysFails];
 
+    /// Returns true if calls of it may go on as tasks.
+    pub(super) const fn may_be_task(self) -> bool {
+        matches!(self, Self::SlowEcho)
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::ListItems => "list_items",
@@ -160,15 +165,20 @@ pub(super) async fn call(tool: Tool, arguments: &Map<String, Value>, notes: &Ato
         Tool::AlwaysFails => Err("This tool always fails; nothing was done.".to_owned()),
     };
     match outcome {
-        Ok(structured) => json!({
-            "content": [{"type": "text", "text": structured.to_string()}],
-            "structuredContent": structured,
-            "isError": false,
-        }),
+        Ok(structured) => success(&structured),
         Err(message) => {
             json!({"content": [{"type": "text", "text": message}], "isError": true})
         }
     }
+}
+
+/// The `CallToolResult` of a call that went well.
+pub(super) fn success(structured: &Value) -> Value {
+    json!({
+        "content": [{"type": "text", "text": structured.to_string()}],
+        "structuredContent": structured,
+        "isError": false,
+    })
 }
 
 fn list_items(arguments: &Map<String, Value>) -> Result<Value, String> {
@@ -218,11 +228,16 @@ fn create_note(arguments: &Map<String, Value>, notes: &AtomicU64) -> Result<Valu
     Ok(json!({"id": format!("note-{number}"), "title": title}))
 }
 
-async fn slow_echo(arguments: &Map<String, Value>) -> Result<Value, String> {
+/// The text that `slow_echo` gives back, and after how many seconds.
+pub(super) fn echoed(arguments: &Map<String, Value>) -> Result<(&str, f64), String> {
     let text = text(arguments, "text")?;
     let seconds = arguments.get("seconds").and_then(Value::as_f64);
     let seconds = seconds.filter(|seconds| (0.0..=60.0).contains(seconds));
-    let seconds = seconds.ok_or("`seconds` must be a number from 0 to 60.")?;
+    Ok((text, seconds.ok_or("`seconds` must be a number from 0 to 60.")?))
+}
+
+async fn slow_echo(arguments: &Map<String, Value>) -> Result<Value, String> {
+    let (text, seconds) = echoed(arguments)?;
     tokio::time::sleep(Duration::from_secs_f64(seconds)).await;
     Ok(json!({ "text": text }))
 }

@@ -7,8 +7,19 @@
 
 use std::{env, io, process, time::Duration};
 
+use portcullis_core::clock::{Clock, Timestamp};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Stdout};
+
+/// A clock that stands.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::default()
+    }
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> io::Result<()> {
@@ -17,8 +28,8 @@ async fn main() -> io::Result<()> {
     let behaviour = args.next().unwrap_or_default();
     let file = args.next();
     if era == "sample" {
-        return portcullis_upstream::sample::serve_stdio(tokio::io::stdin(), tokio::io::stdout())
-            .await;
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        return portcullis_upstream::sample::serve_stdio(input, output, &Still).await;
     }
     if behaviour == "dies_at_start" {
         note(file.as_deref(), "started").await?;

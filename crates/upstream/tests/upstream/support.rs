@@ -100,13 +100,13 @@ pub(crate) async fn call_tool(
     name: &str,
     arguments: Value,
 ) -> Result<CallAnswer, CallError> {
-    server.call(caller().org_id, &cleared(name, arguments), Trace::default()).await
+    server.call(caller().org_id, &cleared(name, arguments), None, Trace::default()).await
 }
 
 /// A call by the tools that this process or session listed.
 pub(crate) async fn call_by(server: &Server, peer: u64) -> Result<CallAnswer, CallError> {
     let trace = Trace { peer: Some(peer), ..Trace::default() };
-    server.call(caller().org_id, &cleared("act", json!({})), trace).await
+    server.call(caller().org_id, &cleared("act", json!({})), None, trace).await
 }
 
 /// A call during which forms of the server are answered.
@@ -116,7 +116,7 @@ pub(crate) async fn call_with_forms(
     forms: &FormTally,
 ) -> Result<CallAnswer, CallError> {
     let trace = Trace { forms: Some(forms), ..Trace::default() };
-    server.call(caller().org_id, &cleared("act", arguments), trace).await
+    server.call(caller().org_id, &cleared("act", arguments), None, trace).await
 }
 
 /// A form with one property, which has to be answered.
@@ -185,7 +185,7 @@ pub(crate) fn text(answer: &CallAnswer) -> String {
 pub(crate) fn result(answer: &CallAnswer) -> &CallResult {
     match answer {
         CallAnswer::Result(result) => result,
-        CallAnswer::Asked(_) => panic!("it asks"),
+        CallAnswer::Asked(_) | CallAnswer::Task(_) => panic!("it asks"),
     }
 }
 

@@ -7,7 +7,7 @@ use portcullis_core::{
     refusal::{Executed, Refusal, UpstreamReason},
 };
 use portcullis_store::ProviderStatus;
-use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, Trace};
+use portcullis_upstream::{CallAnswer, CallError, CallErrorKind, TaskRequest, Trace};
 
 use super::refresh::{Reason, Renewal};
 use crate::{
@@ -73,16 +73,17 @@ impl Providers {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         call: &Cleared<Use>,
+        task: Option<TaskRequest<'_>>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let seen = connection.own().map(OwnRoute::live);
-        let first = self.call_listed(connection, call, trace).await;
+        let first = self.call_listed(connection, call, task, trace).await;
         let Some(seen) = seen else { return first };
         let error = match first {
             Err(error) if error.executed == Executed::No => error,
             answered => return answered,
         };
-        Box::pin(self.call_refused(connection, seen, error, call, trace)).await
+        Box::pin(self.call_refused(connection, seen, error, call, task, trace)).await
     }
 
     /// Sends the call to the process or session that listed its tool; a new one lists first.
@@ -90,12 +91,13 @@ impl Providers {
         self: &Arc<Self>,
         connection: &Arc<Connection>,
         call: &Cleared<Use>,
+        task: Option<TaskRequest<'_>>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         let trace = Trace { peer: Some(connection.freshness().peer()), ..trace };
-        match connection.server().call(connection.org, call, trace).await {
+        match connection.server().call(connection.org, call, task, trace).await {
             Err(error) if error.is_new_peer() => {
-                Box::pin(self.call_again(connection, call, trace, error)).await
+                Box::pin(self.call_again(connection, call, task, trace, error)).await
             }
             answered => answered,
         }
@@ -108,6 +110,7 @@ impl Providers {
         seen: Arc<Live>,
         error: CallError,
         call: &Cleared<Use>,
+        task: Option<TaskRequest<'_>>,
         trace: Trace<'_>,
     ) -> Result<CallAnswer, CallError> {
         match error.kind {
@@ -126,7 +129,7 @@ impl Providers {
         if seen.record.grant.refreshable {
             let renewed = self.renewed(connection, seen.record.revision, Reason::Refused).await;
             if let Renewal::Yes = renewed {
-                let second = self.call_listed(connection, call, trace).await;
+                let second = self.call_listed(connection, call, task, trace).await;
                 if !matches!(&second, Err(error) if error.kind == CallErrorKind::AuthRequired) {
                     return second;
                 }

@@ -95,7 +95,8 @@ impl<'a> Call<'a> {
             detached,
             inputs,
             known: inputs.context(),
-            answered: core.outcome.executed == "yes",
+            // What becomes of a task is told by another event.
+            answered: core.outcome.executed == "yes" && core.outcome.status != "task",
         }
     }
 

@@ -30,10 +30,11 @@ const UNLABELLED: [&str; 15] = [
 ];
 
 /// Outcomes of calls, each with the states of the upstream effect that it goes with.
-const OUTCOMES: [(OutcomeStatus, &[Executed]); 12] = [
+const OUTCOMES: [(OutcomeStatus, &[Executed]); 13] = [
     (OutcomeStatus::Success, &[Executed::Yes]),
     (OutcomeStatus::ToolError, &[Executed::Yes]),
     (OutcomeStatus::InputRequired, &[Executed::Yes]),
+    (OutcomeStatus::Task, &[Executed::Yes]),
     (OutcomeStatus::ApprovalPending, &[Executed::No]),
     (OutcomeStatus::Denied, &[Executed::No, Executed::Yes]),
     (OutcomeStatus::Invalid, &[Executed::No]),
@@ -60,10 +61,10 @@ pub(super) const WITNESSED: [&str; 8] = [
     "bad_signature",
 ];
 /// Tables whose rows can be left out of an answer.
-pub(super) const TABLES: [&str; 14] = [
+pub(super) const TABLES: [&str; 15] = [
     "approvals", "audit_checkpoints", "audit_heads", "audit_intents", "connect_attempts", "orgs",
-    "principals", "providers", "secrets", "sink_cursors", "tokens", "capability_lists",
-    "capability_pins", "capability_surplus",
+    "principals", "provider_tasks", "providers", "secrets", "sink_cursors", "tokens",
+    "capability_lists", "capability_pins", "capability_surplus",
 ];
 
 /// Starts the series whose labels the gateway itself has.

@@ -44,6 +44,7 @@ pub(super) fn activity(kind: &str) -> Activity<'_> {
     match kind {
         "mcp.invocation" => Activity::Other("Invoke"),
         "mcp.replayed" => Activity::Other("Replay"),
+        "mcp.task_ended" => Activity::Other("End"),
         "auth.rejected" | "login.failed" => Activity::Other("Authenticate"),
         "access.refused" => Activity::Other("Authorize"),
         "request.throttled" => Activity::Other("Throttle"),
@@ -94,7 +95,7 @@ pub(super) fn status(outcome: &str) -> Caption {
     match outcome {
         "success" => (1, "Success"),
         "unknown" => (0, "Unknown"),
-        "input_required" | "approval_pending" => (99, "Other"),
+        "input_required" | "task" | "approval_pending" => (99, "Other"),
         _ => (2, "Failure"),
     }
 }

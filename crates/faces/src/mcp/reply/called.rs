@@ -15,7 +15,7 @@ use portcullis_core::{
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::RpcErrorBody;
+use super::{RpcError, RpcErrorBody};
 use crate::{
     exchange::message::McpMessage,
     mcp::{common, question, server_info},
@@ -38,7 +38,7 @@ pub(super) struct CallResultBody<'a> {
     /// Questions of the tool, instead of members.
     pub(super) asks: Option<Value>,
     /// A task that was begun, instead of members.
-    pub(super) task: Option<&'a Map<String, Value>>,
+    pub(super) task: Option<Value>,
     /// The sentence for a model, instead of members.
     pub(super) sentence: Option<String>,
     pub(super) own: OwnMeta<'a>,
@@ -47,7 +47,9 @@ pub(super) struct CallResultBody<'a> {
 /// A result of `tasks/get`.
 pub(super) struct TaskEnd<'a> {
     pub(super) task: &'a Map<String, Value>,
-    pub(super) called: CallResultBody<'a>,
+    /// The result of its call, unless it failed or was given up.
+    pub(super) result: Option<CallResultBody<'a>>,
+    pub(super) error: Option<RpcError<'a>>,
 }
 
 /// Our members of `_meta`.
@@ -103,8 +105,14 @@ impl TaskEnd<'_> {
     pub(super) fn write(&self, text: &mut Vec<u8>) -> serde_json::Result<()> {
         serde_json::to_writer(&mut *text, self)?;
         text.pop();
-        text.extend_from_slice(b",\"result\":");
-        self.called.write(text)?;
+        if let Some(result) = &self.result {
+            text.extend_from_slice(b",\"result\":");
+            result.write(text)?;
+        }
+        if let Some(error) = &self.error {
+            text.extend_from_slice(b",\"error\":");
+            serde_json::to_writer(&mut *text, error)?;
+        }
         text.push(b'}');
         Ok(())
     }
@@ -114,10 +122,10 @@ impl TaskEnd<'_> {
 impl Serialize for CallResultBody<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut out = serializer.serialize_map(None)?;
-        match (self.task, &self.asks) {
+        match (&self.task, &self.asks) {
             (Some(task), _) => {
                 out.serialize_entry("resultType", "task")?;
-                for (name, value) in task {
+                for (name, value) in task.as_object().into_iter().flatten() {
                     out.serialize_entry(name, value)?;
                 }
             }
@@ -150,8 +158,16 @@ impl Serialize for TaskEnd<'_> {
         for (name, value) in common(Era::Modern) {
             out.serialize_entry(&name, &value)?;
         }
+        let status = match (&self.result, &self.error) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some("failed"),
+            (None, None) => Some("cancelled"),
+        };
         for (name, value) in self.task {
-            out.serialize_entry(name, value)?;
+            match status.filter(|_| name == "status") {
+                Some(status) => out.serialize_entry(name, status)?,
+                None => out.serialize_entry(name, value)?,
+            }
         }
         out.end()
     }

@@ -49,7 +49,7 @@ struct Activity {
 pub(crate) async fn show(guest: Guest, filters: Filters) -> PageResult {
     let last = Filters::read(Some("type=mcp.invocation&limit=8"));
     let calls = guest.list(None, &last, v1::events::list).await?.items();
-    let denied = "type=mcp.invocation&decision=deny&limit=5";
+    let denied = "type=mcp.invocation,mcp.task_ended&decision=deny&limit=5";
     let refused = guest.items(None, denied, v1::events::list).await;
     let scope = Some(Scope::ApprovalsRead);
     let approvals = guest.items(scope, "status=pending&limit=5", v1::approvals::list).await;

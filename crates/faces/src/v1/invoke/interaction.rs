@@ -30,7 +30,9 @@ pub(crate) struct InteractionRequest {
 /// The part of a call that is about questions. A caller that says nothing is given the questions of a
 /// tool, too, but its upstream is told of no capability, and then asks only if it ignores that.
 pub(in crate::v1) fn conversation(request: Option<InteractionRequest>) -> Conversation {
-    let InteractionRequest { capabilities, state, responses } = request.unwrap_or_default();
+    let InteractionRequest { mut capabilities, state, responses } = request.unwrap_or_default();
+    // The gateway itself waits for tasks.
+    capabilities.tasks = false;
     Conversation { capabilities, questions: Questions::All, state, responses }
 }
 

@@ -38,6 +38,8 @@ pub(super) enum Exposed {
     /// Tools name pages, and these are read.
     Apps,
     Skills,
+    /// Calls of tools may become tasks.
+    Tasks,
 }
 
 impl Exposed {
@@ -49,6 +51,7 @@ impl Exposed {
             Self::Resources => &[CapabilityKind::Resource, CapabilityKind::Template],
             Self::Apps => &[CapabilityKind::Resource],
             Self::Skills => &[CapabilityKind::Skill],
+            Self::Tasks => &[],
         }
     }
 }

@@ -116,23 +116,22 @@ const TABLE: &[(&str, &[&str], Expected)] = &[
 const NOT_LISTED: Expected =
     Besides(&["sep-2640-skillmd-metadata-name", "sep-2640-skillmd-metadata-description"]);
 const NO_DIRECTORIES: Expected = Foreign("what is in a folder of a skill stands in its manifest");
-const NO_TASKS: Expected = Foreign("tasks of servers do not pass");
 
 /// The scenarios of extensions, of the stateless revision, and what has to come of them.
 const EXTENSIONS: &[(&str, Expected)] = &[
     ("sep-2640-skills-enumeration", Passed),
     ("sep-2640-skills-manifest", NOT_LISTED),
     ("sep-2640-skills-directory", NO_DIRECTORIES),
-    ("tasks-lifecycle", NO_TASKS),
-    ("tasks-capability-negotiation", NO_TASKS),
-    ("tasks-wire-fields", NO_TASKS),
-    ("tasks-request-state-removal", NO_TASKS),
-    ("tasks-mrtr-input", NO_TASKS),
-    ("tasks-request-headers", NO_TASKS),
-    ("tasks-dispatch-and-envelope", NO_TASKS),
-    ("tasks-status-notifications", NO_TASKS),
-    ("tasks-required-task-error", NO_TASKS),
-    ("tasks-mrtr-composition", NO_TASKS),
+    ("tasks-lifecycle", Passed),
+    ("tasks-capability-negotiation", Passed),
+    ("tasks-wire-fields", Passed),
+    ("tasks-request-state-removal", Passed),
+    ("tasks-mrtr-input", Passed),
+    ("tasks-request-headers", Passed),
+    ("tasks-dispatch-and-envelope", Passed),
+    ("tasks-status-notifications", Passed),
+    ("tasks-required-task-error", Passed),
+    ("tasks-mrtr-composition", Passed),
 ];
 
 impl Expected {
@@ -192,7 +191,7 @@ fn fixtures() -> (Gateway, Principal) {
     let servers = servers();
     // It speaks older revisions, too, and would be taken for one of them if it was slow to start.
     let more = format!(
-        "protocol = \"modern\"\nexpose = [\"prompts\", \"resources\", \"tools\"]\n\
+        "protocol = \"modern\"\nexpose = [\"prompts\", \"resources\", \"tasks\", \"tools\"]\n\
          env = {{ PORTCULLIS_TEST_SERVERS = {:?} }}",
         servers.to_string_lossy()
     );
@@ -262,7 +261,7 @@ async fn the_revision_with_a_handshake_is_served_as_the_suite_wants() {
     serves(HANDSHAKE).await;
 }
 
-/// The skills are those of the sample server.
+/// The skills are those of the sample server, the tasks those of the fixtures.
 #[tokio::test(flavor = "multi_thread")]
 async fn extensions_are_served_as_the_suite_wants() {
     let binary = env!("CARGO_BIN_EXE_portcullis");
@@ -271,5 +270,8 @@ async fn extensions_are_served_as_the_suite_wants() {
         builder.stdio("up", &[binary, "sample-mcp"], "expose = [\"resources\", \"skills\"]");
     let served = serve_as("mcps:read mcps:invoke", builder);
 
-    serves_all(served, STATELESS, EXTENSIONS.iter().copied()).await;
+    let is_of_tasks = |it: &(&str, Expected)| it.0.starts_with("tasks-");
+    let of_skills = EXTENSIONS.iter().copied().filter(|it| !is_of_tasks(it));
+    serves_all(served, STATELESS, of_skills).await;
+    serves_all(fixtures(), STATELESS, EXTENSIONS.iter().copied().filter(is_of_tasks)).await;
 }

@@ -22,7 +22,7 @@ async fn listen(gateway: &Gateway, who: &Principal, wanted: &Value) -> Response 
 }
 
 /// The next message of a stream; `None` at its end.
-async fn next(stream: &mut Response) -> Option<Value> {
+pub(in crate::mcp) async fn next(stream: &mut Response) -> Option<Value> {
     let mut text = String::new();
     loop {
         let piece = timeout(PATIENCE, stream.chunk()).await.expect("news in time").ok()??;

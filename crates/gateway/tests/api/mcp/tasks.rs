@@ -1,7 +1,9 @@
 //! Tasks: calls that wait for people, whose clients ask for the answer later.
 
 mod attacks;
+mod awaited;
 mod endings;
+mod provided;
 mod sdk;
 
 use super::{ask, ask_legacy, error, modern, own};

@@ -9,7 +9,7 @@ use super::{
     completions::{Completions, Waiter},
 };
 use crate::{
-    db::{AnsweredKey, ApprovalRow, Batch, Losers, NewEvent, NewIntent, NewKey},
+    db::{AnsweredKey, Batch, Losers, NewEvent, NewIntent, NewKey, RowChange},
     error::StoreError,
     idempotency::KeyEnd,
 };
@@ -20,7 +20,7 @@ pub(super) enum Work {
     Finish(NewEvent),
     FinishKeyed(NewEvent, KeyEnd),
     Append(NewEvent),
-    Change(NewEvent, Box<ApprovalRow>),
+    Change(NewEvent, Box<RowChange>),
 }
 
 #[derive(Debug)]
