@@ -34,7 +34,8 @@ struct Heard {
 
 /// Tasks that a stream tells of.
 pub(in crate::mcp) struct HeardTasks {
-    asking: Asking,
+    /// The request, if there are any.
+    asking: Option<Asking>,
     tasks: Vec<Heard>,
 }
 
@@ -50,8 +51,10 @@ impl HeardTasks {
             wanted.into_iter().filter(|id| may_ask && is_known(gateway, ctx, &question, id));
         let heard =
             known.map(|id| Heard { id: id.to_owned(), last: String::new(), next: Instant::now() });
-        let tasks = heard.take(MOST).collect();
-        Self { asking: asking.clone(), tasks }
+        let tasks: Vec<_> = heard.take(MOST).collect();
+        // Most streams have none, and may stay open for long.
+        let asking = (!tasks.is_empty()).then(|| asking.clone());
+        Self { asking, tasks }
     }
 
     /// The ids, if there are any.
@@ -67,6 +70,7 @@ impl HeardTasks {
         ctx: &Ctx,
         face: &Face,
     ) -> Option<Map<String, Value>> {
+        let asking = self.asking.as_ref()?;
         // One in each look, for the session is that of the look; the next one is asked about in the next.
         let due = |heard: &Heard| heard.next <= Instant::now();
         let place = self.tasks.iter().position(due)?;
@@ -80,8 +84,8 @@ impl HeardTasks {
             self.tasks.push(heard);
             return None;
         }
-        let message = McpMessage::new(&self.asking);
-        let question = Question::of(face, &self.asking, Some(&message));
+        let message = McpMessage::new(asking);
+        let question = Question::of(face, asking, Some(&message));
         let asked = told(gateway, ctx.clone(), &question, &heard.id, FollowUp::State).await;
         let answer = asked.unwrap_or_else(|answer| answer);
         let text = reply::body(&answer, Some(&message), ctx.origin.request_id);
