@@ -227,7 +227,7 @@ mod tests {
     #[test]
     fn a_task_of_a_provider_is_no_other_one_and_no_ones_else() {
         let key = StateKey::new(&[1; 32]);
-        let [now, ends_at] = [1, 9].map(Timestamp::from_micros);
+        let [now, ends_at] = [1_000_000, 9_000_000].map(Timestamp::from_micros);
         let task = ProviderTask {
             call: id("evt", 'G').parse().unwrap(),
             connection: id("prv", 'G').parse().unwrap(),
