@@ -54,7 +54,7 @@ pub enum TaskEnd {
     /// The words of the error that ended it.
     Failed(String),
     Cancelled,
-    /// What it gave is no result of a tool.
+    /// The result that it gave is none of a tool.
     Unreadable,
 }
 

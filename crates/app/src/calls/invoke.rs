@@ -151,7 +151,7 @@ impl Calls {
         // It was counted, and people were asked, when the call was made.
         let goes_on = about.is_some_and(|method| method != Method::UpdateTask);
         let (engine, used) = (dlp.engine(), Arc::clone(&tool));
-        let original = round.capabilities.tasks.then(|| input.clone());
+        let original = (round.capabilities.tasks && !waits).then(|| input.clone());
         let call = Use::aimed(engine, used, pin, input, aim, bytes);
         let call = call.map(|call| call.at_round(round, responses));
         let judged = self.judge(ctx, call, &policies, &dlp, admission, goes_on).await;

@@ -2,7 +2,7 @@
 //!
 //! The first answer of such a call ends it with the outcome `task`. What its provider tells later is judged as an answer
 //! to the same call, anew: by the policies and the detectors of then. Each request that has an effect is a call of its
-//! own in the log; the end of the task is told there once, by `mcp.task_ended`, and given again to whoever asks later.
+//! own in the log; the end of the task is told there once, by `mcp.task_ended`, and later requests are given it again.
 
 mod asking;
 mod followed;
@@ -35,7 +35,7 @@ use serde_json::{Map, json};
 
 pub use self::followed::{FollowUp, Followed, FollowedTask};
 pub(crate) use self::overdue::EVERY;
-use self::{asking::unfinished, state::Asked};
+use self::{asking::unfinished, state::TaskQuestion};
 use super::{
     Calls, Stopped, View, approve,
     bracket::Bracketed,
@@ -122,7 +122,7 @@ impl Calls {
             self.give_up(dispatch, &told.id).await;
             return CallOutcome::of_refusal(governance, error.into(), Executed::Unknown);
         }
-        let words = self.told_words(dispatch, &told).await;
+        let words = self.judge_words(dispatch, &told).await;
         let mut members = FollowedTask { id, task, tool }.members("working", Some(&told));
         if let Some((words, ruling)) = words {
             ruling.add_to(&mut governance);
@@ -154,12 +154,12 @@ impl Calls {
         };
         let org = ctx.caller().org_id;
         let followed =
-            Box::pin(Arc::clone(self).followed(ctx, capabilities, task, asked, admission));
+            Box::pin(Arc::clone(self).follow_judged(ctx, capabilities, task, asked, admission));
         let call = Uninterrupted::new(followed, org, &self.base.workers, &self.base.tasks);
         AssertUnwindSafe(call).catch_unwind().await.unwrap_or_else(|_| Err(crashed()))
     }
 
-    async fn followed(
+    async fn follow_judged(
         self: Arc<Self>,
         ctx: Ctx,
         capabilities: ClientCapabilities,
@@ -210,12 +210,13 @@ impl Calls {
         drop(admission);
         if method == Method::GetTask {
             if let Some(sealed) = &row.ended {
-                return self.ended_before(&ctx, &task, sealed).await;
+                return self.repeat_end(&ctx, &task, sealed).await;
             }
-            let asked = Asked { dispatch: &dispatch, task: &task, kept: &kept, row: &row };
-            return Box::pin(self.state_of(event, &asked)).await;
+            let question =
+                TaskQuestion { dispatch: &dispatch, task: &task, kept: &kept, row: &row };
+            return Box::pin(self.state_of(event, &question)).await;
         }
-        self.informed(event, &dispatch, method, &kept).await
+        self.inform(event, &dispatch, method, &kept).await
     }
 
     /// The call as it was made, through the connection that it was made through. `None` if its tool, or that, is gone.
@@ -241,7 +242,7 @@ impl Calls {
     }
 
     /// Sends answers to a task, or that it is given up, between a durable intent and a durable outcome.
-    async fn informed(
+    async fn inform(
         &self,
         event: Box<CallEvent>,
         dispatch: &Dispatch,

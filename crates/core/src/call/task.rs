@@ -66,7 +66,7 @@ pub struct ProviderTask {
     pub tool: String,
 }
 
-/// What is kept of such a call beside its id.
+/// Parts of such a call that are kept beside its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KeptTask {
     pub task: ProviderTask,

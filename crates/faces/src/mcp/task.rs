@@ -141,7 +141,7 @@ pub(super) async fn answer(
         Some(_) | None => FollowUp::State,
     };
     let question = Question::of(face, asking, exchange.message());
-    told(gateway, ctx, &question, id, follow_up).await
+    tell(gateway, ctx, &question, id, follow_up).await
 }
 
 /// Surroundings of a request about a task.
@@ -174,7 +174,7 @@ fn is_known(gateway: &Gateway, ctx: &Ctx, question: &Question<'_>, id: &str) -> 
 }
 
 /// Tells what is asked about the task of this id.
-async fn told(
+async fn tell(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     question: &Question<'_>,
@@ -185,7 +185,7 @@ async fn told(
     let unknown = || ProtocolError::bad_params(UNKNOWN);
     if let Some(task) = calls.followed_task(&ctx, id) {
         let task = Some(task).filter(|task| question.is_of(task.tool())).ok_or_else(unknown)?;
-        let told = provided::told(gateway, ctx, question, task, follow_up).await;
+        let told = provided::tell(gateway, ctx, question, task, follow_up).await;
         return match told {
             Some(told) => told,
             None => Err(unknown().into()),

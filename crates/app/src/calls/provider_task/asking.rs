@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use super::followed::pause_ms;
 use crate::calls::{Calls, dispatch::Dispatch};
 
-/// Longest time for which a provider is told that nobody waits for a task.
+/// Longest time for telling a provider that a task is given up.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Calls {
@@ -83,7 +83,7 @@ impl Calls {
         Err(CallError { kind: CallErrorKind::Timeout { after }, executed: Executed::Unknown })
     }
 
-    /// Tells a provider that nobody waits for a task. It need not hear.
+    /// Tells a provider that a task is given up. The provider need not hear.
     pub(super) async fn give_up(&self, dispatch: &Dispatch, upstream: &str) {
         let told = timeout(FAREWELL, self.ask(dispatch, Method::CancelTask, upstream)).await;
         if !matches!(told, Ok(Ok(_))) {

@@ -17,7 +17,7 @@ pub struct FollowedTask {
     pub(super) tool: CapabilityId,
 }
 
-/// What a caller asks of such a call.
+/// Request of a caller about such a call.
 #[derive(Debug)]
 pub enum FollowUp {
     State,

@@ -1,4 +1,4 @@
-//! Tasks that nobody asked about in time.
+//! Tasks whose callers did not ask for their ends in time.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::{
     calls::{Calls, event::DIED},
 };
 
-/// Time between two rounds that end what nobody asked about.
+/// Time between two rounds that end such tasks.
 pub(crate) const EVERY: Duration = Duration::from_secs(5);
 /// Tasks that end in one commit, about, and how often so many do in one round.
 const AT_ONCE: u32 = 250;
 const ROUNDS: u32 = 40;
 
 impl Calls {
-    /// One round: tasks that are over their time end, and nobody knows how.
+    /// One round: tasks that are over their time end as `unknown`.
     pub(crate) async fn end_overdue_tasks(&self) {
         let now = self.base.now();
         for _ in 0..ROUNDS {
@@ -56,7 +56,7 @@ impl Calls {
         let event = self.audit.system_event(row.org_id, EventType::McpTaskEnded, target);
         let event = Event { outcome: DIED, ..event };
         let parts = EventParts { call: Some(row.event_id), ..event.parts() };
-        // Nobody can ask for its answer any more.
+        // Its answer cannot be asked for any more.
         let writer = &self.audit.writer;
         let (call, none, until) = (row.event_id, Vec::new(), row.ends_at);
         writer.end_provider_task(call, none, until, row_of_parts(&parts), patience()).await?;

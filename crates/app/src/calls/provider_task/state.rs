@@ -40,11 +40,20 @@ const WORDS: &str = "statusMessage";
 const QUESTIONS: &str = "inputRequests";
 
 /// A task that is asked about, and the call that it is judged as.
-pub(super) struct Asked<'a> {
+pub(super) struct TaskQuestion<'a> {
     pub(super) dispatch: &'a Dispatch,
     pub(super) task: &'a FollowedTask,
     pub(super) kept: &'a KeptTask,
     pub(super) row: &'a StoredTask,
+}
+
+/// Words and questions of a task that goes on, as far as they may leave.
+struct StateNews<'a> {
+    governance: Governance,
+    ruling: Ruling,
+    status: OutcomeStatus,
+    /// Members of the task that hold them.
+    told: &'a Map<String, Value>,
 }
 
 /// The end of a task, as its provider tells it.
@@ -66,7 +75,7 @@ struct KeptEnd<A> {
 
 impl Calls {
     /// The sentence about the state of a task, as far as it may leave, with the ruling about it.
-    pub(super) async fn told_words(
+    pub(super) async fn judge_words(
         &self,
         dispatch: &Dispatch,
         told: &ToldTask,
@@ -79,13 +88,13 @@ impl Calls {
         Some((words, cleared.into_parts().2))
     }
 
-    /// The state of a task. What is new of it, and its end, is recorded before it is told.
+    /// The state of a task. News of it, and its end, are recorded before they are told.
     pub(super) async fn state_of(
         &self,
         event: Box<CallEvent>,
-        asked: &Asked<'_>,
+        question: &TaskQuestion<'_>,
     ) -> Result<Option<Followed>, Box<Stopped>> {
-        let Asked { dispatch, task, kept, .. } = asked;
+        let TaskQuestion { dispatch, task, kept, .. } = question;
         let connection = &dispatch.visible.connection;
         // Its tool runs, whatever becomes of a request about it.
         let refused = |error: &CallError| {
@@ -101,7 +110,7 @@ impl Calls {
         let mut governance = dispatch.governance();
         let mut more = Map::new();
         let mut news = None;
-        if let Some((words, ruling)) = self.told_words(dispatch, &told).await {
+        if let Some((words, ruling)) = self.judge_words(dispatch, &told).await {
             ruling.add_to(&mut governance);
             news = Some(ruling).filter(|ruling| !ruling.findings.is_empty());
             more.insert(WORDS.to_owned(), words);
@@ -131,13 +140,12 @@ impl Calls {
                 let mut members = task.until(until).members("completed", Some(&told));
                 members.extend(more);
                 let end = Ending { governance, members, end, until };
-                return self.end_task(event, asked, end).await;
+                return self.end_task(event, question, end).await;
             }
         };
         if let Some(ruling) = news {
-            self.follow_answer(&dispatch.ctx, &dispatch.visible.tool, &ruling);
-            let outcome = CallOutcome::of_questions(governance, Document::of(&json!(more)));
-            self.note_state(event, asked, outcome.with_ruling(ruling), status, &more).await?;
+            let news = StateNews { governance, ruling, status, told: &more };
+            self.note_state(event, question, news).await?;
         }
         let asks = status == OutcomeStatus::InputRequired;
         let mut members =
@@ -170,40 +178,41 @@ impl Calls {
         self.refuse(event, refusal, recorded).await
     }
 
-    /// Records what is told of a task that goes on, once.
+    /// Records what is told of a task that goes on, once, and sends its notices.
     async fn note_state(
         &self,
         mut event: Box<CallEvent>,
-        asked: &Asked<'_>,
-        mut told: CallOutcome,
-        status: OutcomeStatus,
-        members: &Map<String, Value>,
+        question: &TaskQuestion<'_>,
+        news: StateNews<'_>,
     ) -> Result<(), Box<Stopped>> {
-        let row = asked.row;
-        let print = fingerprint(&json!(members).to_string());
+        let TaskQuestion { dispatch, row, .. } = question;
+        let StateNews { governance, ruling, status, told } = news;
+        let told = json!(told);
+        let print = fingerprint(&told.to_string());
         if row.told.as_ref() == Some(&print) {
             return Ok(());
         }
-        event.take(self, &mut told);
+        self.follow_answer(&dispatch.ctx, &dispatch.visible.tool, &ruling);
+        let outcome = CallOutcome::of_questions(governance, Document::of(&told));
+        event.take(self, &mut outcome.with_ruling(ruling));
         let outcome = Outcome { status, ..Outcome::success(Executed::Yes) };
         let appended = self.audit.writer.append(event.row(&outcome), patience()).await;
         appended.map_err(|error| unrecorded(&error))?;
         let noted = self.base.store.note_provider_task(row.org_id, row.event_id, &print).await;
-        noted.map_err(|error| Stopped::uncounted(error.into()))?;
-        Ok(())
+        noted.map_err(|error| Stopped::uncounted(error.into()))
     }
 
     /// Records the end of a task, with the answer that is given from now on. Of several requests one does.
     async fn end_task(
         &self,
         mut event: Box<CallEvent>,
-        asked: &Asked<'_>,
+        question: &TaskQuestion<'_>,
         end: Ending,
     ) -> Result<Option<Followed>, Box<Stopped>> {
         let Ending { governance, members, end, until } = end;
-        let (org, call) = (asked.row.org_id, asked.row.event_id);
+        let (org, call) = (question.row.org_id, question.row.event_id);
         event.set_about(EventType::McpTaskEnded, call);
-        let mut ended = self.judge_end(asked.dispatch, governance, end).await;
+        let mut ended = self.judge_end(question.dispatch, governance, end).await;
         let outcome = ended.recorded();
         event.take(self, &mut ended);
         let governance = GovernanceView::of(event.governance.as_ref(), event.id);
@@ -221,7 +230,7 @@ impl Calls {
             let found = self.base.store.find_provider_task(org, call).await;
             let found = found.map_err(|error| Stopped::uncounted(error.into()))?;
             let Some(sealed) = found.and_then(|row| row.ended) else { return Ok(None) };
-            return self.ended_before(&event.ctx, asked.task, &sealed).await;
+            return self.repeat_end(&event.ctx, question.task, &sealed).await;
         }
         let ended = match (ended.end, governance) {
             (Ok((result, outcome)), Some(governance)) => {
@@ -255,7 +264,7 @@ impl Calls {
     }
 
     /// The end that was told of a task, given once more.
-    pub(super) async fn ended_before(
+    pub(super) async fn repeat_end(
         &self,
         ctx: &Ctx,
         task: &FollowedTask,

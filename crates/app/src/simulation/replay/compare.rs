@@ -95,8 +95,10 @@ impl<'a> Call<'a> {
             detached,
             inputs,
             known: inputs.context(),
-            // What becomes of a task is told by another event.
-            answered: core.outcome.executed == "yes" && core.outcome.status != "task",
+            // Neither a call that goes on as a task nor a request about one has an answer of its tool.
+            answered: core.outcome.executed == "yes"
+                && core.outcome.status != "task"
+                && core.call.is_none(),
         }
     }
 

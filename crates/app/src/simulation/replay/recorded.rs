@@ -30,6 +30,9 @@ pub(super) struct Core<'a> {
     pub(super) target: Option<Target<'a>>,
     #[serde(borrow)]
     pub(super) outcome: RecordedOutcome<'a>,
+    /// The call that it is about, if it is none itself.
+    #[serde(borrow, default)]
+    pub(super) call: Option<Cow<'a, str>>,
 }
 
 impl Core<'_> {

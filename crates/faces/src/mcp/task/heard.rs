@@ -12,7 +12,7 @@ use portcullis_core::{
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::{Question, is_known, told};
+use super::{Question, is_known, tell};
 use crate::{
     exchange::message::McpMessage,
     gateway::Gateway,
@@ -40,7 +40,7 @@ pub(in crate::mcp) struct HeardTasks {
 }
 
 impl HeardTasks {
-    /// Those of the caller among the tasks that a stream is to tell of.
+    /// The tasks of the caller among those that a stream is to tell of.
     pub(in crate::mcp) fn of(gateway: &Gateway, ctx: &Ctx, face: &Face, asking: &Asking) -> Self {
         let wanted = asking.params.root().get("notifications").and_then(|all| all.get("taskIds"));
         let wanted = wanted.and_then(Node::items).into_iter().flatten().filter_map(Node::text);
@@ -63,7 +63,7 @@ impl HeardTasks {
         (!ids.is_empty()).then(|| json!(ids))
     }
 
-    /// What `tasks/get` would tell of the first task that changed. One that ended is told of once.
+    /// The answer of `tasks/get` about the first task that is due, if it changed. A task that ended is told of once.
     pub(in crate::mcp) async fn news(
         &mut self,
         gateway: &Arc<Gateway>,
@@ -86,7 +86,7 @@ impl HeardTasks {
         }
         let message = McpMessage::new(asking);
         let question = Question::of(face, asking, Some(&message));
-        let asked = told(gateway, ctx.clone(), &question, &heard.id, FollowUp::State).await;
+        let asked = tell(gateway, ctx.clone(), &question, &heard.id, FollowUp::State).await;
         let answer = asked.unwrap_or_else(|answer| answer);
         let text = reply::body(&answer, Some(&message), ctx.origin.request_id);
         let answer: Value = serde_json::from_slice(&text).unwrap_or_default();

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Tells what is asked about the task. `None` if there is no such task any more.
-pub(super) async fn told(
+pub(super) async fn tell(
     gateway: &Arc<Gateway>,
     ctx: Ctx,
     question: &Question<'_>,

@@ -16,7 +16,7 @@ forbid (principal, action in Mcp::Action::"*:*", resource)
 when { context has dlp_output && context.dlp_output.findings.contains("aws_access_key") };
 "#;
 
-/// What a server tells of a task.
+/// Answer of a server about a task.
 fn told(id: &str, status: &str, more: &Value) -> String {
     let mut told = json!({
         "resultType": "complete", "taskId": id, "status": status,
@@ -291,7 +291,7 @@ async fn a_task_of_a_provider_is_of_its_caller_address_and_time() {
     assert_eq!(error(&get(&scene, &id_of(&task)).await), (400, -32602));
     assert!(scene.upstream.calls().is_empty());
 
-    // Nobody asked about it in time.
+    // Its time is over.
     let admin = gateway.user(&scene.who.org, "admin", ALL_SCOPES);
     let ends = wait_for_events(gateway, &admin, "mcp.task_ended").await;
     assert_eq!(ends.len(), 1);
