@@ -132,9 +132,9 @@ pub use self::{
         connections::WaitingProvider,
         looks::ConnectionTest,
         tools::{
-            LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery,
-            ToolQuery, ToolStatus, ToolView, Tools, capability_named, parse_id,
-            pins::acceptance::Waiting, tool_named,
+            DirectoryEntry, LeftOutTool, ListedNames, ListedPage, NamedTool, Offered, OfferedTools,
+            PageQuery, ResourceWatch, ToolQuery, ToolStatus, ToolView, Tools, capability_named,
+            parse_id, pins::acceptance::Waiting, tool_named,
         },
         vault::{KeySource as VaultSource, Vaults},
         view::{IssuerState, OwnerView, ProviderQuery, ProviderState, ProviderView, Whose},

@@ -4,6 +4,7 @@
 //! prompt or resource is the same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
+mod directory;
 mod list;
 pub(crate) mod listen;
 mod parts;
@@ -271,6 +272,11 @@ async fn answer_method(
         Some(Method::Initialize) if !modern => {
             initialized(gateway, asking, &capabilities(asking.era, gateway, ctx, face))?
         }
+        Some(Method::ReadDirectory)
+            if answers(gateway, ctx, face, asking.era, CapabilityKind::Skill) =>
+        {
+            return directory::read(gateway, ctx, face, asking).await;
+        }
         Some(Method::Complete) if completes(gateway, ctx, face) => {
             let kinds = "`ref` has to name a prompt (`ref/prompt`) or a template (`ref/resource`) of those that are listed.";
             return Err(ProtocolError::bad_params(kinds).into());
@@ -288,6 +294,9 @@ async fn answer_method(
             | Method::GetPrompt
             | Method::ListSkills
             | Method::GetSkill
+            | Method::ReadDirectory
+            | Method::Subscribe
+            | Method::Unsubscribe
             | Method::Complete
             | Method::Listen
             | Method::GetTask
@@ -316,20 +325,29 @@ fn capabilities(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
         extensions.insert(tasks::APPROVAL_EXTENSION.to_owned(), json!({}));
     }
     if answers(gateway, ctx, face, era, CapabilityKind::Skill) {
-        extensions.insert(skills::EXTENSION.to_owned(), json!({}));
+        extensions.insert(skills::EXTENSION.to_owned(), json!({"directoryRead": true}));
     }
     if face.provider().is_some_and(|slug| gateway.app.tools.exposes_apps(ctx, slug)) {
         extensions.insert(apps::EXTENSION.to_owned(), apps::declaration());
     }
     let all = [
         Some(("tools", announced.clone())),
-        offers(gateway, ctx, face, CapabilityKind::Prompt).then(|| ("prompts", announced.clone())),
+        offers(gateway, ctx, face, CapabilityKind::Prompt).then_some(("prompts", announced)),
         answers(gateway, ctx, face, era, CapabilityKind::Resource)
-            .then_some(("resources", announced)),
+            .then(|| ("resources", resources(era, gateway, ctx, face))),
         completes(gateway, ctx, face).then(|| ("completions", json!({}))),
         (!extensions.is_empty()).then(|| ("extensions", Value::Object(extensions))),
     ];
     all.into_iter().flatten().map(|(name, told)| (name.to_owned(), told)).collect()
+}
+
+/// The capability of resources. Who hears of changes of one hears them in a stream, too.
+fn resources(era: Era, gateway: &Gateway, ctx: &Ctx, face: &Face) -> Value {
+    let announces = era == Era::Modern;
+    let tells = announces && gateway.app.tools.tells_of_resources(ctx, face.provider());
+    let listed = ("listChanged".to_owned(), json!(announces));
+    let subscribed = tells.then(|| ("subscribe".to_owned(), json!(true)));
+    Value::Object([listed].into_iter().chain(subscribed).collect())
 }
 
 /// Returns true where there is something whose arguments values are suggested for.

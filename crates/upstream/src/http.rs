@@ -25,13 +25,15 @@ use tokio::{
     sync::Mutex,
     time::{Instant, timeout_at},
 };
+use tokio_util::task::TaskTracker;
 
 pub(crate) use self::connection::{AcceptedMessages, Connection, Endpoint, Stop};
-use self::{receive::Trouble, session::Session};
+use self::{listen::SessionStream, receive::Trouble, session::Session};
 use crate::{
+    announced::Watched,
     error::CallError,
     mcp::{
-        era,
+        era::{self, Peer},
         message::{Reply, of_era},
         outgoing::{Outgoing, cancelled},
     },
@@ -178,9 +180,35 @@ impl Http {
         self.connection.cause()
     }
 
-    /// Returns true unless there is another session.
-    pub(crate) fn is_peer(&self, number: u64) -> bool {
-        self.current().is_none_or(|session| session.number == number)
+    /// The session, if there is one.
+    pub(crate) fn known_peer(&self) -> Option<Peer> {
+        self.current().map(|session| session.peer())
+    }
+
+    /// The session, which is opened if there is none.
+    pub(crate) async fn peer(&self, deadline: Instant) -> Result<Peer, CallError> {
+        self.session_by(deadline).await.map(|session| session.peer())
+    }
+
+    /// Has a server of the modern era tell of resources that are watched, until that ends.
+    pub(crate) async fn listen(&self, watched: Vec<Arc<str>>) {
+        let Some(session) = self.current() else { return };
+        let stream = SessionStream::of(session.era, &session.headers);
+        let stream = SessionStream { announces: false, watched, ..stream };
+        let stop = &self.connection.stop;
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = listen::once(&self.connection, stream) => {}
+        }
+    }
+
+    /// Resources of the server that are watched.
+    pub(crate) fn watched(&self) -> &Arc<Watched> {
+        &self.connection.announcer.watched
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.connection.tasks
     }
 
     /// Returns true if large answers wait for each other, because one was too large.
@@ -243,7 +271,7 @@ impl Http {
         let mut known = self.session.write().unwrap_or_else(PoisonError::into_inner);
         if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, session)) {
             *known = None;
-            self.connection.tools_changed();
+            self.connection.announcer.lists_changed();
         }
     }
 
@@ -329,6 +357,3 @@ fn trace(request: &Outgoing<'_>, headers: &mut http::HeaderMap) {
         headers.insert(TRACESTATE, value);
     }
 }
-
-/// The request that opens the stream of announcements in the modern era.
-const LISTEN: Outgoing<'static> = Outgoing::bare(Method::Listen);

@@ -31,6 +31,7 @@ pub mod tools;
 pub mod webhook;
 pub mod witness;
 
+mod announced;
 mod breaker;
 mod clients;
 mod http;
@@ -43,6 +44,7 @@ mod session_health;
 mod stdio;
 mod task;
 
+pub use announced::Watch;
 pub use answer::CallAnswer;
 pub use api::{ApiAnswer, ApiClient, ApiError, RequestContent, with_query};
 pub use client_document::{ClientDocument, NoClientDocument};

@@ -2,6 +2,7 @@
 
 mod completion;
 mod link;
+mod watching;
 mod words;
 
 use std::{collections::HashSet, fmt, sync::Arc, time::Duration};
@@ -212,8 +213,8 @@ impl Server {
         }
     }
 
-    /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1000 definitions,
-    /// 2 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
+    /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1,000 definitions,
+    /// 2 MiB, of resources and templates 200, 10,000 and 8 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
     /// are exposed as well. Kinds of which the list fails beside another are told in [`DefinitionList::unlisted`].
     pub async fn list(&self) -> Result<DefinitionList, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
@@ -384,10 +385,7 @@ impl Server {
     /// ([`DefinitionList::peer`]), as far as that is known without waiting.
     #[must_use]
     pub fn is_peer(&self, number: u64) -> bool {
-        match &self.0.link {
-            Link::Http { http, .. } => http.is_peer(number),
-            Link::Stdio(stdio) => stdio.is_peer(number),
-        }
+        self.0.link.known_peer().is_none_or(|peer| peer.number == number)
     }
 
     /// Fails if an org's call of this tool would not go out now, because it or the server kept

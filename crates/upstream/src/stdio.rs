@@ -26,10 +26,12 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 pub(crate) use self::last_words::LastWords;
 use self::{backoff::Backoff, handshake::Unstarted, pipe::Pipe};
 use crate::{
+    announced::{Announcer, Watched},
     error::CallError,
     forms::Forms,
     ids::Ids,
     mcp::{
+        era::Peer,
         message::{Reply, RpcError, of_era},
         outgoing::Outgoing,
     },
@@ -59,7 +61,7 @@ pub(crate) struct Launch {
     pub(crate) jitter: f64,
     pub(crate) last_words: Arc<LastWords>,
     pub(crate) tasks: TaskTracker,
-    pub(crate) changed: watch::Sender<u64>,
+    pub(crate) announcer: Announcer,
 }
 
 /// One upstream that is a child process, started when it is first needed.
@@ -161,10 +163,23 @@ impl Stdio {
         of_era(result, pipe.era()).map(|reply| Reply { peer: pipe.number, ..reply })
     }
 
-    /// Returns true unless another process lives, as far as that is known at once.
-    pub(crate) fn is_peer(&self, number: u64) -> bool {
-        let Ok(state) = self.0.state.try_lock() else { return true };
-        state.pipe.as_ref().is_none_or(|pipe| pipe.number == number)
+    /// The process that lives, as far as that is known at once.
+    pub(crate) fn known_peer(&self) -> Option<Peer> {
+        self.0.state.try_lock().ok()?.pipe.as_ref().map(|pipe| pipe.peer())
+    }
+
+    /// The process that lives, which is started if there is none.
+    pub(crate) async fn peer(&self, deadline: Instant) -> Result<Peer, CallError> {
+        self.pipe_by(deadline).await.map(|pipe| pipe.peer())
+    }
+
+    /// Resources of the server that are watched.
+    pub(crate) fn watched(&self) -> &Arc<Watched> {
+        &self.0.launch.announcer.watched
+    }
+
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.0.launch.tasks
     }
 
     /// Returns true while a start is under way.
@@ -239,7 +254,7 @@ impl ProgramParts {
                 state.backoff.started();
                 state.pipe = Some(Arc::clone(pipe));
                 if std::mem::replace(&mut state.started_before, true) {
-                    self.launch.changed.send_modify(|count| *count = count.wrapping_add(1));
+                    self.launch.announcer.lists_changed();
                 }
             }
             Ok(_) | Err(_) => state.backoff.start_failed(Instant::now()),

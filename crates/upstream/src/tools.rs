@@ -35,7 +35,8 @@ pub struct DefinitionList {
     pub definitions: Vec<Definition>,
     /// Those that cannot be used; at most 100 of them are named.
     pub skipped: Vec<Skipped>,
-    /// True if the list does not end within the 20 pages, 1000 tools or 2 MiB that are read, or leads back
+    /// True if the list does not end within the 20 pages, 1,000 entries or 2 MiB that are read (of resources and
+    /// templates 200, 10,000 and 8 MiB), or leads back
     /// to a page of its own.
     pub truncated: bool,
     /// The URIs of all skills that are told, whether or not they can be used.
@@ -103,9 +104,27 @@ impl fmt::Display for SkipReason {
     }
 }
 
-pub(crate) const MAX_PAGES: usize = 20;
-pub(crate) const MAX_TOOLS: usize = 1000;
-pub(crate) const MAX_LIST_BYTES: usize = 2 << 20;
+/// Bounds of a list.
+struct ListBounds {
+    pages: usize,
+    entries: usize,
+    bytes: usize,
+}
+
+impl ListBounds {
+    /// Resources are many and small.
+    const fn of(kind: CapabilityKind) -> Self {
+        match kind {
+            CapabilityKind::Tool | CapabilityKind::Prompt | CapabilityKind::Skill => {
+                Self { pages: 20, entries: 1_000, bytes: 2 << 20 }
+            }
+            CapabilityKind::Resource | CapabilityKind::Template => {
+                Self { pages: 200, entries: 10_000, bytes: 8 << 20 }
+            }
+        }
+    }
+}
+
 const MAX_SKIPPED: usize = 100;
 const MAX_TITLE_CHARS: usize = 256;
 const MAX_DESCRIPTION_CHARS: usize = 8192;
@@ -249,6 +268,7 @@ impl Collector {
         };
         let Some(Value::Array(tools)) = page.remove(member) else { return Err(garbage) };
         self.is_offered = true;
+        let bounds = ListBounds::of(self.kind);
         let ttl = page.get("ttlMs").and_then(Value::as_u64).map(Duration::from_millis);
         self.list.fresh_for = match (self.list.fresh_for, ttl) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -260,7 +280,7 @@ impl Collector {
         for tool in tools {
             self.bytes = self.bytes.saturating_add(weight(&tool));
             self.seen += 1;
-            if self.seen > MAX_TOOLS || self.bytes > MAX_LIST_BYTES {
+            if self.seen > bounds.entries || self.bytes > bounds.bytes {
                 self.list.truncated = true;
                 return Ok(None);
             }
@@ -273,7 +293,7 @@ impl Collector {
             Some(Value::String(cursor)) if cursor.len() <= MAX_CURSOR_BYTES => {
                 // One that leads back to a page that was read leads nowhere.
                 let is_new = self.cursors.insert(cursor.clone());
-                self.list.truncated = !is_new || self.cursors.len() >= MAX_PAGES;
+                self.list.truncated = !is_new || self.cursors.len() >= bounds.pages;
                 Ok((!self.list.truncated).then_some(cursor))
             }
             Some(_) => Err(garbage),
@@ -498,14 +518,28 @@ mod tests {
     #[test]
     fn too_many_tools_pages_or_bytes_end_the_list() {
         let tool = |name: String, text: &str| json!({"name": name, "inputSchema": {"type": "object"}, "x": text});
-        let many: Vec<_> = (0..=MAX_TOOLS).map(|n| tool(format!("t{n}"), "")).collect();
+        let many: Vec<_> = (0..=1_000).map(|n| tool(format!("t{n}"), "")).collect();
         let large: Vec<_> = (0..3).map(|n| tool(format!("t{n}"), &"x".repeat(1 << 20))).collect();
 
         let many = one_page(&json!(many));
         let large = one_page(&json!(large));
 
-        assert_eq!((many.definitions.len(), many.truncated), (MAX_TOOLS, true));
+        assert_eq!((many.definitions.len(), many.truncated), (1_000, true));
         assert_eq!((large.definitions.len(), large.truncated), (1, true));
+    }
+
+    #[test]
+    fn ten_times_as_many_resources_as_tools_are_read() {
+        let resource = |n: usize| json!({"uri": format!("x://{n}"), "name": "a"});
+        let many =
+            |count: usize| json!({ "resources": (0..count).map(resource).collect::<Value>() });
+        for (count, truncated) in [(10_000, false), (10_001, true)] {
+            let mut collector = Collector::new(CapabilityKind::Resource, Headers::None, None);
+            collector.add_page(&page(&many(count))).unwrap();
+            let list = collector.finish().0;
+            let listed = list.definitions.iter().filter(|it| it.name.as_str() != "*").count();
+            assert_eq!((listed, list.truncated), (10_000, truncated));
+        }
     }
 
     #[test]
@@ -514,7 +548,7 @@ mod tests {
         let next = |n: usize| page(&json!({"tools": [], "nextCursor": format!("c{n}")}));
         let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
 
-        assert_eq!(pages.count() + 1, MAX_PAGES);
+        assert_eq!(pages.count() + 1, 20);
         assert!(collector.finish().0.truncated);
 
         let mut looping = Collector::new(CapabilityKind::Tool, Headers::None, None);

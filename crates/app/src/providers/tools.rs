@@ -3,12 +3,16 @@
 //! One predicate, [`Capabilities::visible`], serves list, get and invoke: what is not visible does not
 //! exist for this caller, in all three.
 
+mod directory;
 mod listed;
 mod offered;
 pub(crate) mod pins;
+mod watched;
 
+pub use self::directory::DirectoryEntry;
 pub use self::offered::{ListedNames, ListedPage, NamedTool, Offered, OfferedTools, PageQuery};
 pub use self::pins::LeftOutTool;
+pub use self::watched::ResourceWatch;
 
 use std::{collections::BTreeMap, sync::Arc};
 

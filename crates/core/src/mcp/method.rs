@@ -17,9 +17,14 @@ crate::words! { listed
         ListResources = "resources/list",
         ListTemplates = "resources/templates/list",
         ReadResource = "resources/read",
+        /// Wishes to hear of the changes of a resource, until 2025-11-25.
+        Subscribe = "resources/subscribe",
+        Unsubscribe = "resources/unsubscribe",
         /// Entries of skills; since 2026-07-28.
         ListSkills = "skills/list",
         GetSkill = "skills/get",
+        /// Entries of a folder of skills; since 2026-07-28.
+        ReadDirectory = "resources/directory/read",
         /// Suggestions for an argument of a prompt or of a template.
         Complete = "completion/complete",
         /// A stream of announcements; since 2026-07-28.
@@ -39,7 +44,7 @@ impl Method {
     pub const fn named_by(self) -> Option<&'static str> {
         match self {
             Self::CallTool | Self::GetPrompt => Some("name"),
-            Self::ReadResource => Some("uri"),
+            Self::ReadResource | Self::GetSkill | Self::ReadDirectory => Some("uri"),
             Self::GetTask | Self::UpdateTask | Self::CancelTask => Some("taskId"),
             Self::Discover
             | Self::Initialize
@@ -48,11 +53,18 @@ impl Method {
             | Self::ListResources
             | Self::ListTemplates
             | Self::ListSkills
-            | Self::GetSkill
+            | Self::Subscribe
+            | Self::Unsubscribe
             | Self::Complete
             | Self::Listen
             | Self::Ping => None,
         }
+    }
+
+    /// Returns true if `Mcp-Name` has to be there. The extension of skills does not say so.
+    #[must_use]
+    pub const fn needs_name(self) -> bool {
+        !matches!(self, Self::GetSkill | Self::ReadDirectory)
     }
 
     /// The method that lists what there is of a kind.

@@ -205,6 +205,7 @@ fn compare_name(
     required: bool,
 ) -> Result<(), ProtocolError> {
     let named_by = method.and_then(Method::named_by);
+    let required = required && method.is_none_or(Method::needs_name);
     let named = params.zip(named_by).and_then(|(params, name)| params.get(name)?.text());
     match (told, named) {
         // Other methods have names of their own, which are not read here.

@@ -17,6 +17,8 @@ use crate::{
 
 /// The extension, as servers declare it.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
+/// The media type of a folder.
+pub const DIRECTORY: &str = "inode/directory";
 /// End of the URI of each skill, behind its folder.
 const FILE: &str = "/SKILL.md";
 /// The manifest of a skill whose files have no digests.
@@ -154,6 +156,12 @@ pub fn entry(members: &Value, named: impl Fn(&str) -> String) -> [(&'static str,
         }
     };
     [(FRONTMATTER, members.get(FRONTMATTER).cloned().unwrap_or_default()), ("resources", resources)]
+}
+
+/// URIs and sizes of the files that the members of a definition name; none of a skill whose files have no digests.
+pub fn files(members: &Value) -> impl Iterator<Item = (&str, u64)> {
+    let files = members.get(FILES).and_then(Value::as_object).into_iter().flatten();
+    files.filter_map(|(uri, it)| Some((uri.as_str(), it.get("size")?.as_u64()?)))
 }
 
 /// The entry of a file in the members of a definition of the skill of this URI: `None` if the skill has no such file, and no

@@ -346,7 +346,7 @@ fn wanted_read(face: &Face, uri: String) -> WantedCall {
 }
 
 /// The provider, and the URI or template as it knows it.
-fn inner_of(face: &Face, uri: &str) -> Option<(String, String)> {
+pub(super) fn inner_of(face: &Face, uri: &str) -> Option<(String, String)> {
     match face {
         Face::One(slug) => Some((slug.clone(), uri.to_owned())),
         Face::All(_) => uris::inner(uri).map(|(slug, uri)| (slug.to_owned(), uri.into_owned())),

@@ -1,9 +1,11 @@
-//! `subscriptions/listen`: a stream that tells when the tools and prompts that the caller may use
+//! `subscriptions/listen`: a stream that tells when the tools, prompts and resources that the caller may use
 //! change, and what becomes of its tasks.
 //!
 //! The stream looks again every two seconds with the token that opened it, so what it tells is what
 //! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
 //! caller's connections. It ends with the token, by an error, and with the node, by a result.
+
+mod resources;
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -25,6 +27,7 @@ use portcullis_core::{
 };
 use serde_json::{Map, Value, json};
 
+use self::resources::HeardResources;
 use super::{Face, reply, task::HeardTasks};
 use crate::{
     exchange::{Outcome, message::McpMessage, sse},
@@ -68,6 +71,7 @@ struct Listener {
     asked: McpMessage,
     /// Kinds that the caller wants to hear of.
     wanted: Vec<CapabilityKind>,
+    resources: HeardResources,
     tasks: HeardTasks,
     /// Fingerprints that the caller saw last, one of each kind; `None` before the stream is acknowledged.
     seen: Option<Vec<u64>>,
@@ -106,7 +110,9 @@ pub(super) fn open(
     Arc::make_mut(&mut ctx.origin).stages = Stages::untraced();
     let tasks = HeardTasks::of(gateway, &ctx, &face, asking);
     let (seen, ended) = (None, false);
-    let listener = Listener { open, ctx, bearer, face, asked, wanted, tasks, seen, ended };
+    let resources = HeardResources::of(gateway, &ctx, &face, asking);
+    let listener =
+        Listener { open, ctx, bearer, face, asked, wanted, resources, tasks, seen, ended };
     let events = stream::unfold(listener, |mut listener| async {
         let event = listener.next().await?;
         Some((event, listener))
@@ -137,10 +143,12 @@ impl Listener {
     async fn news(&mut self) -> Result<Bytes, Outcome> {
         let Some(seen) = self.seen.clone() else {
             self.seen = Some(Box::pin(self.look()).await?);
+            Box::pin(self.resources.told()).await;
             let honoured =
                 self.wanted.iter().map(|kind| (member_of(*kind).to_owned(), json!(true)));
             let tasks = self.tasks.ids().map(|ids| ("taskIds".to_owned(), ids));
-            let honoured = Value::Object(honoured.chain(tasks).collect());
+            let uris = self.resources.uris().map(|uris| ("resourceSubscriptions".to_owned(), uris));
+            let honoured = Value::Object(honoured.chain(uris).chain(tasks).collect());
             let more = Map::from_iter([("notifications".to_owned(), honoured)]);
             return Ok(self.note("notifications/subscriptions/acknowledged", more));
         };
@@ -166,6 +174,14 @@ impl Listener {
                 return Ok(self.note(method, Map::new()));
             }
             let gateway = Arc::clone(&self.open.gateway);
+            let changed = self.resources.changed(&gateway, &self.ctx);
+            if !changed.is_empty() {
+                let updated = |uri: String| {
+                    let more = Map::from_iter([("uri".to_owned(), json!(uri))]);
+                    self.note("notifications/resources/updated", more)
+                };
+                return Ok(changed.into_iter().flat_map(updated).collect());
+            }
             let news = Box::pin(self.tasks.news(&gateway, &self.ctx, &self.face)).await;
             if let Some(mut state) = news {
                 state.remove("resultType");

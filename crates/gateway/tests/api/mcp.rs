@@ -22,6 +22,8 @@ mod security;
 mod skills;
 mod streams;
 mod tasks;
+mod updates;
+mod walk;
 
 use crate::prelude::*;
 

@@ -9,10 +9,7 @@ use http::{
 };
 use hyper_util::client::legacy;
 use portcullis_core::{oauth::Challenge, refusal::Executed};
-use tokio::{
-    sync::{Semaphore, watch},
-    time::timeout,
-};
+use tokio::{sync::Semaphore, time::timeout};
 use tokio_util::{
     sync::{CancellationToken, DropGuard},
     task::TaskTracker,
@@ -20,6 +17,7 @@ use tokio_util::{
 
 use super::{COURTESY, cause, large_answers::LargeAnswers};
 use crate::{
+    announced::Announcer,
     clients::Clients,
     error::CallError,
     forms::Forms,
@@ -68,7 +66,7 @@ pub(crate) struct Connection {
     pub(super) stop: CancellationToken,
     courtesies: Arc<Semaphore>,
     replies: Arc<Semaphore>,
-    changed: watch::Sender<u64>,
+    pub(super) announcer: Announcer,
 }
 
 /// Address of an upstream, and the credential for it.
@@ -88,7 +86,7 @@ impl Connection {
         max_response_bytes: usize,
         ids: Ids,
         tasks: TaskTracker,
-        changed: watch::Sender<u64>,
+        announcer: Announcer,
     ) -> (Self, Stop) {
         let stop = CancellationToken::new();
         let credential = ArcSwapOption::from_pointee(credential);
@@ -109,7 +107,7 @@ impl Connection {
             stop,
             courtesies,
             replies,
-            changed,
+            announcer,
         };
         (connection, guard)
     }
@@ -143,7 +141,7 @@ impl Connection {
             stop,
             courtesies: Arc::clone(&self.courtesies),
             replies: Arc::clone(&self.replies),
-            changed: self.changed.clone(),
+            announcer: self.announcer.beside(),
         };
         (connection, guard)
     }
@@ -273,10 +271,6 @@ impl Connection {
                 _ = timeout(limit, client.send(Method::POST, uri, headers, body)) => {}
             }
         });
-    }
-
-    pub(super) fn tools_changed(&self) {
-        self.changed.send_modify(|count| *count = count.wrapping_add(1));
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     forms::{FormCalls, Forms},
     http_client::Answer,
     mcp::{
-        era::{self, Verdict},
+        era::{self, Announced, Verdict},
         outgoing::{INITIALIZED, Outgoing},
     },
     session_health::SessionHealth,
@@ -52,7 +52,7 @@ impl Session {
             discover(connection).await
         };
         match discovered {
-            Ok(Verdict::Modern { announces }) => Ok(Self::modern(connection, announces)),
+            Ok(Verdict::Modern(announced)) => Ok(Self::modern(connection, announced)),
             Ok(Verdict::Legacy) if protocol.may_be_legacy() => {
                 Self::legacy(connection, protocol).await
             }
@@ -66,12 +66,13 @@ impl Session {
         }
     }
 
-    fn modern(connection: &Arc<Connection>, announces: bool) -> Self {
+    fn modern(connection: &Arc<Connection>, announced: Announced) -> Self {
         let mut headers = Connection::headers();
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(MODERN));
-        let listener = (announces && connection.accepted.announcements)
+        let listener = (announced.lists && connection.accepted.announcements)
             .then(|| listen::start(connection, listen::SessionStream::of(Era::Modern, &headers)));
-        Self { headers, _listener: listener, ..Self::bare(Era::Modern) }
+        let tells_of_resources = announced.resources;
+        Self { headers, tells_of_resources, _listener: listener, ..Self::bare(Era::Modern) }
     }
 
     /// Initializes in the newest version that the server takes.
@@ -117,13 +118,17 @@ impl Session {
         }
         connection.post(headers.clone(), INITIALIZED.to_vec()).await?;
         let era = Era::Legacy(version);
-        let announces = era::announces(&result) && connection.accepted.announcements;
+        let announced = if connection.accepted.announcements {
+            Announced::read(&result)
+        } else {
+            Announced::default()
+        };
         let forms = match connection.accepted.forms {
             Forms::Refuse => None,
             Forms::Defaults => Some(Arc::<FormCalls>::default()),
         };
-        let stream =
-            listen::SessionStream { announces, forms, ..listen::SessionStream::of(era, &headers) };
+        let stream = listen::SessionStream::of(era, &headers);
+        let stream = listen::SessionStream { announces: announced.lists, forms, ..stream };
         let forms = stream.forms.clone();
         let listener = if forms.is_some() {
             // A form that comes before the listener is lost.
@@ -132,11 +137,13 @@ impl Session {
             let _ = timeout(COURTESY, opened.cancelled()).await;
             Some(listener)
         } else {
-            announces.then(|| listen::start(connection, stream))
+            let listens = announced.lists || announced.resources;
+            listens.then(|| listen::start(connection, stream))
         };
         let health = SessionHealth::default();
         let bare = Self::bare(era);
-        Ok(Self { headers, has_id, health, forms, _listener: listener, ..bare })
+        let tells_of_resources = announced.resources;
+        Ok(Self { headers, has_id, health, forms, tells_of_resources, _listener: listener, ..bare })
     }
 }
 

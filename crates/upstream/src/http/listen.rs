@@ -1,4 +1,4 @@
-//! Hearing when a server's tools change, and what a server of the older era asks outside of answers.
+//! Hearing when a server's lists and resources change, and what a server of the older era asks outside of answers.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,11 +7,12 @@ use portcullis_core::mcp::{Era, Method};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::{LISTEN, MCP_METHOD, connection::Connection, receive::Body};
+use super::{MCP_METHOD, connection::Connection, receive::Body};
 use crate::{
     forms::{self, FormCalls},
     mcp::{
         message::{self, Incoming},
+        outgoing::Outgoing,
         sse::Parser,
     },
 };
@@ -30,12 +31,20 @@ pub(super) fn start(connection: &Arc<Connection>, stream: SessionStream) -> Drop
     stop.drop_guard()
 }
 
+/// Listens once, until the server ends that or cannot be reached.
+pub(super) async fn once(connection: &Arc<Connection>, stream: SessionStream) {
+    let listener = Listener { connection: connection.clone(), stream };
+    let _over = listener.listen_once().await;
+}
+
 /// A stream that belongs to no call.
 pub(super) struct SessionStream {
     pub(super) era: Era,
     pub(super) headers: HeaderMap,
     /// True if changes of tools are announced on it.
     pub(super) announces: bool,
+    /// The resources that it is to tell of, in the modern era; of none, it tells of lists.
+    pub(super) watched: Vec<Arc<str>>,
     /// The calls to one of which a form on it belongs.
     pub(super) forms: Option<Arc<FormCalls>>,
     /// Set once it was opened for the first time, or could not be.
@@ -47,7 +56,7 @@ impl SessionStream {
     pub(super) fn of(era: Era, headers: &HeaderMap) -> Self {
         let headers = headers.clone();
         let opened = CancellationToken::new();
-        Self { era, headers, announces: true, forms: None, opened }
+        Self { era, headers, announces: true, watched: Vec::new(), forms: None, opened }
     }
 }
 
@@ -94,7 +103,9 @@ impl Listener {
             Era::Modern => {
                 let mut headers = headers.clone();
                 headers.insert(MCP_METHOD, HeaderValue::from_static(Method::Listen.as_str()));
-                let Ok(body) = LISTEN.encode(self.connection.ids.next(), Era::Modern) else {
+                let request =
+                    Outgoing { watched: &self.stream.watched, ..Outgoing::bare(Method::Listen) };
+                let Ok(body) = request.encode(self.connection.ids.next(), Era::Modern) else {
                     return Over::NotOffered;
                 };
                 self.connection.post(headers, body).await
@@ -128,6 +139,12 @@ impl Listener {
     fn take(&self, data: &[u8]) {
         match message::parse(data) {
             Ok(Incoming::ListChanged) => self.tools_changed(),
+            Ok(Incoming::ResourceChanged(uri)) => {
+                self.connection.announcer.watched.changed(&uri);
+            }
+            Ok(Incoming::Acknowledged) if !self.stream.watched.is_empty() => {
+                self.connection.announcer.watched.acknowledge();
+            }
             Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
                 let calls = self.stream.forms.as_ref().map(|calls| calls.waiting());
                 if let Ok(reply) = forms::reply(&request, &calls.unwrap_or_default()) {
@@ -137,6 +154,7 @@ impl Listener {
             Ok(
                 Incoming::Answer { .. }
                 | Incoming::Progress { .. }
+                | Incoming::Acknowledged
                 | Incoming::Notification
                 | Incoming::Request(_),
             )
@@ -146,7 +164,7 @@ impl Listener {
 
     fn tools_changed(&self) {
         if self.stream.announces {
-            self.connection.tools_changed();
+            self.connection.announcer.lists_changed();
         }
     }
 }

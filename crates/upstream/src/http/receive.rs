@@ -328,7 +328,11 @@ impl<'a> Stream<'a> {
         match message::parse(data) {
             Ok(Incoming::Answer { id: Some(id), outcome }) if id == self.id => Ok(Some(outcome)),
             Ok(Incoming::ListChanged) => {
-                self.connection.tools_changed();
+                self.connection.announcer.lists_changed();
+                Ok(None)
+            }
+            Ok(Incoming::ResourceChanged(uri)) => {
+                self.connection.announcer.watched.changed(&uri);
                 Ok(None)
             }
             Ok(Incoming::Progress { token, progress }) => {
@@ -349,9 +353,8 @@ impl<'a> Stream<'a> {
             Err(message::Malformed) if IdScanner::find(data) == Some(self.id) => {
                 Err(CallError::protocol(Executed::Unknown))
             }
-            Ok(Incoming::Answer { .. } | Incoming::Notification) | Err(message::Malformed) => {
-                Ok(None)
-            }
+            Ok(Incoming::Answer { .. } | Incoming::Acknowledged | Incoming::Notification)
+            | Err(message::Malformed) => Ok(None),
         }
     }
 }

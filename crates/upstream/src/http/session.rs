@@ -7,7 +7,7 @@ use portcullis_core::mcp::Era;
 use tokio_util::sync::DropGuard;
 
 use super::connection::Connection;
-use crate::{forms::FormCalls, session_health::SessionHealth};
+use crate::{forms::FormCalls, mcp::era::Peer, session_health::SessionHealth};
 
 /// Agreement with a server.
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Session {
     pub(super) health: SessionHealth,
     /// The calls that wait in it, if forms of the server are answered.
     pub(super) forms: Option<Arc<FormCalls>>,
+    /// Changes of resources are announced in it.
+    pub(super) tells_of_resources: bool,
     pub(super) _listener: Option<DropGuard>,
 }
 
@@ -36,7 +38,13 @@ impl Session {
             has_id: false,
             health: SessionHealth::default(),
             forms: None,
+            tells_of_resources: false,
             _listener: None,
         }
+    }
+
+    pub(super) const fn peer(&self) -> Peer {
+        let Self { number, era, tells_of_resources, .. } = *self;
+        Peer { number, era, tells_of_resources }
     }
 }

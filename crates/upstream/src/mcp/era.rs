@@ -1,6 +1,6 @@
 //! Judgement of a server's answers: the era that it speaks.
 
-use portcullis_core::mcp::{LEGACY, MODERN, code::UNSUPPORTED_VERSION};
+use portcullis_core::mcp::{Era, LEGACY, MODERN, code::UNSUPPORTED_VERSION};
 use serde_json::{Map, Value};
 
 use super::message::{Outcome, RpcError};
@@ -8,12 +8,41 @@ use super::message::{Outcome, RpcError};
 /// Meaning of an answer to `server/discover`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// The server speaks our modern version; whether it tells when its lists change.
-    Modern { announces: bool },
+    /// The server speaks our modern version, and announces these changes.
+    Modern(Announced),
     /// The server does not speak it, so `initialize` comes next.
     Legacy,
     /// The server speaks only versions we do not know.
     Stranger,
+}
+
+/// Changes that a server declares that it announces.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Announced {
+    pub(crate) lists: bool,
+    pub(crate) resources: bool,
+}
+
+impl Announced {
+    /// Reads the capabilities of a server.
+    pub(crate) fn read(result: &Map<String, Value>) -> Self {
+        let all = result.get("capabilities");
+        let told = |kind: &str, what: &str| all?.get(kind)?.get(what)?.as_bool();
+        let mut kinds = ["tools", "prompts", "resources"].into_iter();
+        Self {
+            lists: kinds.any(|kind| told(kind, "listChanged") == Some(true)),
+            resources: told("resources", "subscribe") == Some(true),
+        }
+    }
+}
+
+/// The session or process that a server is spoken to in.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer {
+    pub(crate) number: u64,
+    pub(crate) era: Era,
+    /// Changes of its resources are announced to us.
+    pub(crate) tells_of_resources: bool,
 }
 
 /// Judges the answer to `server/discover`.
@@ -24,10 +53,11 @@ pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
             let versions = result.get("supportedVersions").and_then(Value::as_array);
             let versions: Vec<_> =
                 versions.into_iter().flatten().filter_map(Value::as_str).collect();
-            judge(&versions, announces(result))
+            judge(&versions, Announced::read(result))
         }
         Err(RpcError { code: UNSUPPORTED_VERSION, supported, .. }) => {
-            judge(&supported.iter().map(String::as_str).collect::<Vec<_>>(), false)
+            let supported: Vec<_> = supported.iter().map(String::as_str).collect();
+            judge(&supported, Announced::default())
         }
         Err(RpcError { .. }) => Verdict::Legacy,
     }
@@ -35,12 +65,12 @@ pub(crate) fn discovered(outcome: &Outcome) -> Verdict {
 
 /// Returns true if the answer to `server/discover` says that the server speaks our modern version.
 pub(crate) fn is_modern(outcome: &Outcome) -> bool {
-    matches!(discovered(outcome), Verdict::Modern { .. })
+    matches!(discovered(outcome), Verdict::Modern(_))
 }
 
-fn judge(versions: &[&str], announces: bool) -> Verdict {
+fn judge(versions: &[&str], announced: Announced) -> Verdict {
     if versions.contains(&MODERN) {
-        Verdict::Modern { announces }
+        Verdict::Modern(announced)
     } else if versions.is_empty() || versions.iter().any(|version| LEGACY.contains(version)) {
         Verdict::Legacy
     } else {
@@ -52,13 +82,6 @@ fn judge(versions: &[&str], announces: bool) -> Verdict {
 pub(crate) fn initialized(result: &Map<String, Value>) -> Option<&'static str> {
     let version = result.get("protocolVersion").and_then(Value::as_str)?;
     LEGACY.into_iter().find(|known| *known == version)
-}
-
-/// Returns true if the server declares that it announces changes of its lists.
-pub(crate) fn announces(result: &Map<String, Value>) -> bool {
-    let all = result.get("capabilities");
-    let told = |kind: &str| all?.get(kind)?.get("listChanged")?.as_bool();
-    ["tools", "prompts", "resources"].into_iter().any(|kind| told(kind) == Some(true))
 }
 
 #[cfg(test)]
@@ -77,7 +100,7 @@ mod tests {
     fn a_server_is_modern_only_when_it_says_so() {
         let modern = result(json!({
             "supportedVersions": ["2027-01-01", "2026-07-28"],
-            "capabilities": {"tools": {"listChanged": true}},
+            "capabilities": {"tools": {"listChanged": true}, "resources": {"subscribe": true}},
         }));
         let refused = |supported: &[&str]| {
             let supported = supported.iter().map(ToString::to_string).collect();
@@ -89,8 +112,9 @@ mod tests {
             let result = Document::of(&Value::Object(result));
             Ok(Reply { result, unreadable: Vec::new(), is_mended: false, peer: 0 })
         };
-        assert_eq!(discovered(&ok(modern)), Verdict::Modern { announces: true });
-        assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern { announces: false });
+        let announced = Announced { lists: true, resources: true };
+        assert_eq!(discovered(&ok(modern)), Verdict::Modern(announced));
+        assert_eq!(discovered(&refused(&["2026-07-28"])), Verdict::Modern(Announced::default()));
         assert_eq!(discovered(&refused(&["2025-11-25"])), Verdict::Legacy);
         assert_eq!(discovered(&refused(&["2099-01-01"])), Verdict::Stranger);
         for code in [-32601, -32602, -32600, -32000, 0] {

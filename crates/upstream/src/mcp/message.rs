@@ -32,6 +32,10 @@ pub(crate) enum Incoming {
         outcome: Outcome,
     },
     ListChanged,
+    /// The resource of this URI changed.
+    ResourceChanged(String),
+    /// The server tells of what it was asked to tell of.
+    Acknowledged,
     /// The progress of the request that has this id.
     Progress {
         token: u64,
@@ -71,6 +75,8 @@ impl Reply {
     }
 }
 
+/// Most bytes of the URI of a resource.
+const MAX_URI_BYTES: usize = 2_048;
 /// Codes that JSON-RPC 2.0 leaves to servers, without those that MCP gives a meaning.
 const RESERVED_FOR_SERVERS: RangeInclusive<i64> = -32019..=-32000;
 
@@ -207,6 +213,12 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 | "notifications/prompts/list_changed"
                 | "notifications/resources/list_changed",
             ) => Incoming::ListChanged,
+            (None, "notifications/resources/updated") => {
+                let uri = root.get("params").and_then(|params| params.get("uri")?.text());
+                let uri = uri.filter(|uri| uri.len() <= MAX_URI_BYTES);
+                uri.map_or(Incoming::Notification, |uri| Incoming::ResourceChanged(uri.to_owned()))
+            }
+            (None, "notifications/subscriptions/acknowledged") => Incoming::Acknowledged,
             (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },

@@ -1,6 +1,6 @@
 //! Requests and notifications to servers, each written once into one buffer.
 
-use std::{borrow::Cow, future::pending};
+use std::{borrow::Cow, future::pending, sync::Arc};
 
 use portcullis_core::{
     call::Completion,
@@ -50,6 +50,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) responses: Option<Node<'a>>,
     pub(crate) state: Option<&'a str>,
     pub(crate) cursor: Option<&'a str>,
+    /// The resources that a stream is to tell of; of none, it tells of lists.
+    pub(crate) watched: &'a [Arc<str>],
     pub(crate) traceparent: Option<TraceParent>,
     pub(crate) tracestate: Option<&'a str>,
     /// Receiver of its progress. The token is its id, so that no byte of the caller's goes out.
@@ -85,6 +87,7 @@ impl Outgoing<'_> {
             responses: None,
             state: None,
             cursor: None,
+            watched: &[],
             traceparent: None,
             tracestate: None,
             live: None,
@@ -159,10 +162,9 @@ impl Outgoing<'_> {
             task: self.task,
             state: self.state.filter(|_| modern),
             cursor: self.cursor,
-            notifications: (self.method == Method::Listen).then_some(NotificationFilter {
-                tools: true,
-                prompts: true,
-                resources: true,
+            notifications: (self.method == Method::Listen).then_some(match self.watched {
+                [] => NotificationFilter::Lists { tools: true, prompts: true, resources: true },
+                watched => NotificationFilter::Resources { watched },
             }),
             version: match era {
                 Era::Legacy(version) if initializes => Some(version),
@@ -237,7 +239,7 @@ struct Params<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    notifications: Option<NotificationFilter>,
+    notifications: Option<NotificationFilter<'a>>,
     #[serde(rename = "protocolVersion", skip_serializing_if = "Option::is_none")]
     version: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -307,13 +309,24 @@ impl Serialize for Declared {
 struct Empty {}
 
 #[derive(Serialize)]
-struct NotificationFilter {
-    #[serde(rename = "toolsListChanged")]
-    tools: bool,
-    #[serde(rename = "promptsListChanged")]
-    prompts: bool,
-    #[serde(rename = "resourcesListChanged")]
-    resources: bool,
+#[serde(untagged)]
+enum NotificationFilter<'a> {
+    Lists {
+        #[serde(rename = "toolsListChanged")]
+        tools: bool,
+        #[serde(rename = "promptsListChanged")]
+        prompts: bool,
+        #[serde(rename = "resourcesListChanged")]
+        resources: bool,
+    },
+    Resources {
+        #[serde(rename = "resourceSubscriptions", serialize_with = "texts")]
+        watched: &'a [Arc<str>],
+    },
+}
+
+fn texts<S: Serializer>(texts: &[Arc<str>], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(texts.iter().map(|text| &**text))
 }
 
 /// `notifications/initialized`, which ends the handshake of the older era.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use tokio::{sync::watch, time::Instant};
+use tokio_util::task::TaskTracker;
 
 use crate::{
+    announced::{Announcer, Watched},
     error::{CallError, SettingsError},
     http::{AcceptedMessages, Connection, Endpoint, Http, Stop},
-    mcp::{message::Reply, outgoing::Outgoing},
+    mcp::{era::Peer, message::Reply, outgoing::Outgoing},
     outbound::Outbound,
     settings::{ServerSettings, Transport},
     stdio::{Launch, Stdio},
@@ -25,6 +27,7 @@ impl Link {
         outbound: &Outbound,
         changed: watch::Sender<u64>,
     ) -> Result<Self, SettingsError> {
+        let announcer = Announcer::new(changed);
         let ids = outbound.ids();
         let tasks = outbound.tasks().clone();
         match settings.transport {
@@ -34,7 +37,7 @@ impl Link {
                 let (forms, apps) = (settings.forms, settings.apps.is_some());
                 let accepted = AcceptedMessages { announcements: true, forms, apps };
                 let (connection, stop) = Connection::new(
-                    endpoint, accepted, settings.max_response_bytes, ids, tasks, changed,
+                    endpoint, accepted, settings.max_response_bytes, ids, tasks, announcer,
                 );
                 let http = Http::new(connection, settings.protocol, settings.call_timeout);
                 Ok(Self::Http { http, _stop: stop })
@@ -54,7 +57,7 @@ impl Link {
                 jitter: outbound.jitter(),
                 last_words: Arc::default(),
                 tasks,
-                changed,
+                announcer,
             }))),
         }
     }
@@ -71,6 +74,37 @@ impl Link {
         match self {
             Self::Http { http, .. } => http.takes_turns(),
             Self::Stdio(_) => false,
+        }
+    }
+
+    /// The session or process, as far as that is known without waiting.
+    pub(super) fn known_peer(&self) -> Option<Peer> {
+        match self {
+            Self::Http { http, .. } => http.known_peer(),
+            Self::Stdio(stdio) => stdio.known_peer(),
+        }
+    }
+
+    /// The session or process, which begins if there is none.
+    pub(super) async fn peer(&self, deadline: Instant) -> Result<Peer, CallError> {
+        match self {
+            Self::Http { http, .. } => http.peer(deadline).await,
+            Self::Stdio(stdio) => stdio.peer(deadline).await,
+        }
+    }
+
+    /// Resources that are watched.
+    pub(super) fn watched(&self) -> &Arc<Watched> {
+        match self {
+            Self::Http { http, .. } => http.watched(),
+            Self::Stdio(stdio) => stdio.watched(),
+        }
+    }
+
+    pub(super) fn tasks(&self) -> &TaskTracker {
+        match self {
+            Self::Http { http, .. } => http.tasks(),
+            Self::Stdio(stdio) => stdio.tasks(),
         }
     }
 

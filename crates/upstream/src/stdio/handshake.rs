@@ -10,7 +10,7 @@ use super::{Launch, pipe::Pipe};
 use crate::{
     error::{CallError, CallErrorKind},
     mcp::{
-        era::{self, Verdict},
+        era::{self, Announced, Verdict},
         message::Outcome,
         outgoing::{INITIALIZED, Outgoing},
     },
@@ -134,9 +134,12 @@ fn judge(
         Err(error) => return Err(error),
     };
     match era::discovered(&outcome) {
-        Verdict::Modern { announces } => {
+        Verdict::Modern(announced) => {
             let id = launch.ids.next();
-            if announces && let Ok(body) = Outgoing::bare(Method::Listen).encode(id, Era::Modern) {
+            pipe.set_announced(announced);
+            if announced.lists
+                && let Ok(body) = Outgoing::bare(Method::Listen).encode(id, Era::Modern)
+            {
                 pipe.notify(body);
             }
             Ok(Some(Era::Modern))
@@ -150,7 +153,9 @@ async fn initialize(pipe: &Pipe, launch: &Launch, protocol: Protocol) -> Result<
     for version in protocol.versions() {
         match ask(pipe, launch, Method::Initialize, Era::Legacy(version)).await? {
             Ok(reply) => {
-                let version = era::initialized(&reply.members()).ok_or(STRANGER)?;
+                let result = reply.members();
+                let version = era::initialized(&result).ok_or(STRANGER)?;
+                pipe.set_announced(Announced::read(&result));
                 pipe.notify(INITIALIZED.to_vec());
                 return Ok(Era::Legacy(version));
             }

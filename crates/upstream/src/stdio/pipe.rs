@@ -16,7 +16,7 @@ use portcullis_core::{
 use portcullis_lanes::offload;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader},
-    sync::{mpsc, watch},
+    sync::mpsc,
     task::{JoinHandle, spawn_blocking},
     time::{Instant, timeout, timeout_at},
 };
@@ -31,10 +31,12 @@ use super::{
     pending::{Arrival, Pending, Size, Ticket},
 };
 use crate::{
+    announced::Announcer,
     error::CallError,
     forms,
     ids::Ids,
     mcp::{
+        era::{Announced, Peer},
         message::{self, Incoming, Outcome},
         outgoing::{self, Outgoing},
         scan::IdScanner,
@@ -65,6 +67,8 @@ pub(super) struct Pipe {
     pending: Arc<Pending>,
     liveness: Arc<Liveness>,
     era: Arc<OnceLock<Era>>,
+    /// Changes of its resources are announced.
+    tells_of_resources: AtomicBool,
     proved: AtomicBool,
     /// Doubt whether the child still knows us, for programs behind it may have been started anew.
     pub(super) health: SessionHealth,
@@ -101,6 +105,7 @@ impl Pipe {
             pending: Arc::default(),
             liveness: Arc::default(),
             era: Arc::default(),
+            tells_of_resources: AtomicBool::new(false),
             proved: AtomicBool::new(false),
             health: SessionHealth::default(),
             finishing: CancellationToken::new(),
@@ -115,7 +120,7 @@ impl Pipe {
             pending: pipe.pending.clone(),
             liveness: pipe.liveness.clone(),
             replies: pipe.outgoing.downgrade(),
-            changed: launch.changed.clone(),
+            announcer: launch.announcer.clone(),
             max_line_bytes: launch.max_line_bytes,
             strays: 0,
         };
@@ -149,6 +154,16 @@ impl Pipe {
 
     pub(super) fn era(&self) -> Era {
         self.era.get().copied().unwrap_or(Era::Modern)
+    }
+
+    /// Remembers what the child announces.
+    pub(super) fn set_announced(&self, announced: Announced) {
+        self.tells_of_resources.store(announced.resources, Ordering::Release);
+    }
+
+    pub(super) fn peer(&self) -> Peer {
+        let tells_of_resources = self.tells_of_resources.load(Ordering::Acquire);
+        Peer { number: self.number, era: self.era(), tells_of_resources }
     }
 
     /// Ends the child by force.
@@ -297,7 +312,7 @@ struct Reader {
     pending: Arc<Pending>,
     liveness: Arc<Liveness>,
     replies: mpsc::WeakSender<Frame>,
-    changed: watch::Sender<u64>,
+    announcer: Announcer,
     max_line_bytes: usize,
     strays: u32,
 }
@@ -346,7 +361,15 @@ impl Reader {
                 false
             }
             Ok(Incoming::ListChanged) => {
-                self.changed.send_modify(|count| *count = count.wrapping_add(1));
+                self.announcer.lists_changed();
+                false
+            }
+            Ok(Incoming::ResourceChanged(uri)) => {
+                self.announcer.watched.changed(&uri);
+                false
+            }
+            Ok(Incoming::Acknowledged) => {
+                self.announcer.watched.acknowledge();
                 false
             }
             Ok(Incoming::Request(request)) => {

@@ -89,5 +89,6 @@ pub(super) fn wanted_values(
 }
 
 pub(super) fn no_argument() -> ProtocolError {
-    ProtocolError::bad_params("`argument.name` names none of the arguments that are listed.")
+    let told = "`argument.name` names none of the arguments that are listed.";
+    ProtocolError { http_status: 200, ..ProtocolError::bad_params(told) }
 }

@@ -115,13 +115,12 @@ const TABLE: &[(&str, &[&str], Expected)] = &[
 /// Files of skills are listed by their manifests, and not among the resources.
 const NOT_LISTED: Expected =
     Besides(&["sep-2640-skillmd-metadata-name", "sep-2640-skillmd-metadata-description"]);
-const NO_DIRECTORIES: Expected = Foreign("what is in a folder of a skill stands in its manifest");
 
 /// The scenarios of extensions, of the stateless revision, and what has to come of them.
 const EXTENSIONS: &[(&str, Expected)] = &[
     ("sep-2640-skills-enumeration", Passed),
     ("sep-2640-skills-manifest", NOT_LISTED),
-    ("sep-2640-skills-directory", NO_DIRECTORIES),
+    ("sep-2640-skills-directory", Passed),
     ("tasks-lifecycle", Passed),
     ("tasks-capability-negotiation", Passed),
     ("tasks-wire-fields", Passed),

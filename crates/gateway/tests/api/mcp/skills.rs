@@ -155,7 +155,7 @@ async fn skills_are_listed_with_their_manifests_and_not_among_the_resources() {
             json!({"uri": format!("{begin}{HOME}/a.md"), "digest": digest, "size": 13})
         );
         assert_eq!(files.len(), 9);
-        has!(told, 200, "/result/capabilities/extensions/io.modelcontextprotocol~1skills": {},
+        has!(told, 200, "/result/capabilities/extensions/io.modelcontextprotocol~1skills": {"directoryRead": true},
             "/result/capabilities/resources/listChanged": true);
 
         let resources = ask(&scene.gateway, &scene.who, path, "resources/list", json!({})).await;
@@ -297,6 +297,56 @@ async fn a_skill_is_used_under_the_law_of_calls_and_leaves_one_event() {
             assert_told(&answer, code, method, &asked);
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn folders_are_read_from_the_manifests_of_skills_that_the_caller_may_use() {
+    let scene = exposed().await;
+    let all = "SKILL.md a.md asks.md digest.md key.md mail.md nested/ run.sh size.md";
+    let method = "resources/directory/read";
+    for (uri, children) in [
+        (HOME, all),
+        ("skill://acme/refunds/", all),
+        ("skill://acme/refunds/nested", "SKILL.md"),
+        ("skill://acme", "refunds/"),
+        ("skill://acme/refunds//", ""),
+        ("skill://acme/refunds/a.md", ""),
+        ("skill://acme/ref", ""),
+        ("skill://acme/audits", ""),
+        ("skill://secret", ""),
+        ("skill://twice", ""),
+        ("skill://", "acme/ forged/ moved/"),
+        ("skill:/", ""),
+        ("docs://refunds", ""),
+        ("", ""),
+    ] {
+        for (path, begin) in [("/mcp", "up+"), ("/mcp/up", "")] {
+            let asked = format!("{begin}{uri}");
+            let answer = get(&scene, path, method, &asked).await;
+
+            if children.is_empty() {
+                has!(answer, 200, "/error/code": -32602, "/error/data/uri": asked);
+                continue;
+            }
+            has!(answer, 200, "/result/cacheScope": "private", "/result/resultType": "complete");
+            let told = answer.at("/result/resources").as_array().expect("a list").iter();
+            let told = told.map(|it| {
+                let name = it["name"].as_str().expect("a name");
+                let folder = asked.strip_suffix('/').unwrap_or(&asked);
+                assert_eq!(it["uri"], format!("{folder}/{name}"));
+                let is_folder = it["mimeType"] == "inode/directory";
+                assert_ne!(is_folder, it["size"].is_u64(), "{it}");
+                if is_folder { format!("{name}/") } else { name.to_owned() }
+            });
+            assert_eq!(told.collect::<Vec<_>>().join(" "), children, "{uri}");
+        }
+    }
+    assert!(scene.upstream.calls().is_empty());
+    let (gateway, who) = (&scene.gateway, &scene.who);
+    let paged = ask(gateway, who, "/mcp/up", method, json!({"uri": HOME, "cursor": "a"})).await;
+    assert_eq!(error(&paged).1, -32602);
+    let legacy = ask_legacy(gateway, who, "/mcp/up", method, json!({"uri": HOME})).await;
+    assert_eq!(error(&legacy), (200, -32601));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -15,7 +15,7 @@ async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     (gateway, upstream, who)
 }
 
-async fn listen(gateway: &Gateway, who: &Principal, wanted: &Value) -> Response {
+pub(in crate::mcp) async fn listen(gateway: &Gateway, who: &Principal, wanted: &Value) -> Response {
     let params = json!({ "notifications": wanted });
     let request = modern(gateway, who, "/mcp/up", "subscriptions/listen", &params);
     request.send().await.expect("a stream")
