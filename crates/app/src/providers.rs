@@ -67,4 +67,10 @@ impl Providers {
             connections: Connections::new(),
         }
     }
+
+    /// Slugs and names of the providers that have a server card, by slug.
+    pub fn carded(&self) -> impl Iterator<Item = (&str, &str)> {
+        let declared = self.catalogue.providers.values().map(|provider| &provider.declared);
+        declared.filter(|it| it.card).map(|it| (it.slug.as_str(), it.name.as_str()))
+    }
 }

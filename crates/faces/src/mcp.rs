@@ -4,6 +4,7 @@
 //! prompt or resource is the same use case as over REST; only its answer is written in other words, by [`reply`].
 
 mod call;
+pub(crate) mod card;
 mod directory;
 mod list;
 pub(crate) mod listen;

@@ -30,7 +30,7 @@ use self::row::{Routes, Row};
 use crate::{
     authorization,
     exchange::{
-        Access::{self, AnyToken, Credential, Open, Probe, Scoped, Token},
+        Access::{self, AnyToken, Credential, Open, Probe, Public, Scoped, Token},
         RouteSpec,
         Thread::{self, Shared},
         Words::{Envelope, OAuth, Scim},
@@ -38,6 +38,7 @@ use crate::{
             FORM_LIMIT as FORM, GROUP_LIMIT as GROUP, INVOKE_LIMIT as LARGE, SMALL_LIMIT as SMALL,
         },
     },
+    mcp::card,
     pages::{approvals, console, landing, login, oauth},
     scim, v1,
 };
@@ -128,6 +129,9 @@ fn api() -> Vec<Row> {
         row(Open,                           Requests,    Shared,     NONE,  || routes!(approvals::show)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::callback)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(oauth::client_metadata)),
+        row(Public,                         Requests,    Shared,     NONE,  || routes!(card::show_all)),
+        row(Public,                         Requests,    Shared,     NONE,  || routes!(card::show_one)),
+        row(Public,                         Requests,    Shared,     NONE,  || routes!(card::list)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::healthz)),
         row(Probe,                          Requests,    Shared,     NONE,  || routes!(health::readyz)),
         row(Open,                           Requests,    Shared,     NONE,  || routes!(document)),

@@ -17,7 +17,7 @@ use portcullis_core::{
 use serde_json::{Value, json};
 
 use crate::{
-    exchange::{Outcome, Query, outcome::insert},
+    exchange::{Outcome, Query, outcome::insert, precondition::is_known},
     gateway::Gateway,
 };
 
@@ -178,10 +178,7 @@ fn one_unless_known(
     resource: ScimResource,
     projection: &ScimProjection,
 ) -> Response {
-    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
-    let mut tags = known.flat_map(|list| list.split(',')).map(str::trim);
-    let etag = format!("\"{}\"", resource.version);
-    if tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag) {
+    if is_known(headers, &format!("\"{}\"", resource.version)) {
         let mut response = no_content(Some(&resource.version));
         *response.status_mut() = StatusCode::NOT_MODIFIED;
         return response;

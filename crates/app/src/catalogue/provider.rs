@@ -57,6 +57,8 @@ pub enum Misfits {
 pub struct Declared {
     pub slug: ProviderSlug,
     pub name: String,
+    /// It has a server card, which anybody may read.
+    pub card: bool,
     /// The one org that may use it; `None` means every org of this installation.
     pub org: Option<OrgId>,
     pub auth: Auth,

@@ -204,6 +204,7 @@ fn declared(url: &str, outbound: &Outbound) -> Declared {
     Declared {
         slug,
         name: "Other".to_owned(),
+        card: false,
         org: None,
         auth: Auth::None,
         owners: Owners { me: true, org: true },

@@ -47,7 +47,7 @@ impl Caller {
                 Purpose::Access
             }
             // There is no caller on these; a handler that wants one does not fit its route.
-            Access::Open | Access::Probe | Access::Credential => {
+            Access::Open | Access::Public | Access::Probe | Access::Credential => {
                 return Err(Refusal::Internal.into());
             }
         };

@@ -1,4 +1,4 @@
-//! `If-Match`: the versions of a resource that a change applies to.
+//! `If-Match`: the versions of a resource that a change applies to. `If-None-Match`: those that a client has.
 
 use axum::http::{HeaderMap, header};
 use portcullis_app::Precondition;
@@ -29,6 +29,13 @@ pub(crate) fn if_match(headers: &HeaderMap) -> Result<Precondition, Refusal> {
         1..=MOST => Ok(Precondition::OneOf(versions)),
         _ => Err(malformed()),
     }
+}
+
+/// Returns true if a client names this `ETag` in `If-None-Match` (RFC 9110 §13.1.2).
+pub(crate) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+    let known = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|it| it.to_str().ok());
+    let mut tags = known.flat_map(|list| list.split(',')).map(str::trim);
+    tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
 fn malformed() -> Refusal {

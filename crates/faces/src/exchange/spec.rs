@@ -40,6 +40,8 @@ pub(crate) enum Words {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Access {
     Open,
+    /// None; a document for everybody: pages of every origin may read it, and caches may keep it.
+    Public,
     /// None; a probe, which is also answered over a connection of the reserve.
     Probe,
     /// One that is exchanged for a token, as the Bearer or in the body.
@@ -60,7 +62,7 @@ pub(crate) enum Access {
 impl Access {
     /// Returns true if the route needs no authentication.
     pub(crate) const fn is_open(self) -> bool {
-        matches!(self, Self::Open | Self::Probe)
+        matches!(self, Self::Open | Self::Public | Self::Probe)
     }
 
     /// The scope that is needed, if one is.
@@ -68,6 +70,7 @@ impl Access {
         match self {
             Self::Scoped(scope) | Self::Call(scope) => Some(scope),
             Self::Open
+            | Self::Public
             | Self::Probe
             | Self::Credential
             | Self::AnyToken

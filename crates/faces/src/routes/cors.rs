@@ -1,4 +1,5 @@
-//! Cross-origin requests of pages that the operator lists in `mcp.origins` (Fetch, CORS protocol).
+//! Cross-origin requests of pages that the operator lists in `mcp.origins`, and of all pages for what is public (Fetch,
+//! CORS protocol).
 
 use axum::{
     http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header},
@@ -31,6 +32,21 @@ pub(crate) fn expose(origin: HeaderValue, headers: &mut HeaderMap) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);
     headers.append(header::VARY, HeaderValue::from_static("Origin"));
+}
+
+/// Lets every page read the answer, and everybody keep a document for an hour (SEP-2127, CORS Requirements, Caching).
+pub(crate) fn publish(status: StatusCode, headers: &mut HeaderMap) {
+    let open = [
+        (header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, "GET"),
+        (header::ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, If-None-Match"),
+        (header::ACCESS_CONTROL_EXPOSE_HEADERS, "ETag"),
+    ];
+    let is_document = matches!(status, StatusCode::OK | StatusCode::NOT_MODIFIED);
+    let kept = is_document.then_some((header::CACHE_CONTROL, "public, max-age=3600"));
+    for (name, value) in open.into_iter().chain(kept) {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
 }
 
 /// The answer to a browser that asks whether a page may send a request; `None` if it asks nothing of the kind.

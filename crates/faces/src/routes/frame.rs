@@ -86,6 +86,9 @@ pub(crate) async fn framed<F: Future<Output = Response>>(
     if let Some(page) = page {
         cors::expose(page, response.headers_mut());
     }
+    if spec.access == Access::Public {
+        cors::publish(response.status(), response.headers_mut());
+    }
     response
 }
 

@@ -36,7 +36,7 @@ fn class_of(path: Option<&str>) -> &'static str {
     match (segments.next(), segments.next()) {
         (Some("v1"), Some("mcps")) if path.ends_with("/invoke") => "invoke",
         (Some("v1"), _) => "api",
-        (Some("mcp"), _) => "mcp",
+        (Some("mcp"), _) | (Some(".well-known"), Some("ai-catalog.json")) => "mcp",
         (Some("console"), Some("assets")) => "assets",
         (Some("console"), _) => "console",
         (Some("oauth" | ".well-known"), _) => "oauth",
@@ -113,6 +113,7 @@ mod tests {
             (Some("/mcp"), "mcp"),
             (Some("/mcp/"), "mcp"),
             (Some("/mcp/{slug}"), "mcp"),
+            (Some("/.well-known/ai-catalog.json"), "mcp"),
             (Some("/console"), "console"),
             (Some("/console/tools/{id}"), "console"),
             (Some("/console/assets/{name}"), "assets"),

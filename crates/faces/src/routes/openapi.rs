@@ -172,7 +172,7 @@ fn complete_page(operation: &mut Value, place: &str) {
 /// The credential that `access` asks for. The names after it are the scopes.
 fn security(access: Access) -> Value {
     match access {
-        Access::Open | Access::Probe => json!([{}]),
+        Access::Open | Access::Public | Access::Probe => json!([{}]),
         Access::Credential => json!([{}, {"token": []}]),
         Access::AnyToken | Access::Token | Access::Message => json!([{"token": []}]),
         Access::Scoped(scope) | Access::Call(scope) => json!([{"token": [scope.as_str()]}]),

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, panic::resume_unwind, sync::Arc};
 use axum::{
     Router,
     extract::{MatchedPath, Request, State},
-    http::{HeaderValue, Method, header},
+    http::{HeaderValue, Method, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::MethodRouter,
@@ -189,6 +189,9 @@ async fn wrong_method(
     request: Request,
 ) -> Response {
     let (parts, _) = request.into_parts();
+    if spec.access == Access::Public && parts.method == Method::OPTIONS {
+        return StatusCode::NO_CONTENT.into_response();
+    }
     let methods = if spec.access == Access::Message { "POST" } else { "GET, POST" };
     let methods = HeaderValue::from_static(methods);
     if spec.is_open_to_pages()

@@ -39,6 +39,9 @@ pub(crate) struct Provider {
     pub(crate) slug: String,
     /// Its name for people; the slug when absent.
     name: Option<String>,
+    /// Anybody may read its server card: slug, name and the address at this gateway.
+    #[serde(default)]
+    card: bool,
     /// The only org that may use it (its id or name); every org when absent.
     org: Option<String>,
     /// URL of its streamable HTTP endpoint; it may hold a secret.
@@ -237,6 +240,7 @@ impl Provider {
         Ok(Declared {
             slug,
             name,
+            card: self.card,
             org,
             auth,
             owners,

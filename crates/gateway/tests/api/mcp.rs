@@ -2,6 +2,7 @@
 
 mod apps;
 mod calls;
+mod cards;
 pub(crate) mod clients;
 mod completion;
 mod conformance;

@@ -13,9 +13,12 @@ pub(super) fn templates() -> Vec<(Method, String)> {
                 continue;
             }
             let open = matches!(path.as_str(), "/" | "/healthz" | "/readyz" | "/openapi.json")
-                || ["/oauth/", "/approvals/", "/.well-known/", "/login", "/logout", "/console"]
-                    .iter()
-                    .any(|begin| path.starts_with(begin));
+                || [
+                    "/oauth/", "/approvals/", "/.well-known/", "/login", "/logout", "/console",
+                    "/mcp/",
+                ]
+                .iter()
+                .any(|begin| path.starts_with(begin));
             assert_eq!(operation["security"] == json!([{}]), open, "{path}");
             if !open {
                 found.push((method.to_uppercase().parse().unwrap(), path.clone()));
