@@ -15,8 +15,9 @@ use super::{
 use crate::{
     audit::Capture,
     capability::{Capability, CapabilityKind},
-    dlp::{Action, Direction, Engine, Findings, Pace, Subject},
+    dlp::{Action, Category, Direction, Engine, Finding, Findings, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
+    mcp::apps,
     policy::{Obligation, Phase, Question},
 };
 
@@ -275,7 +276,8 @@ impl Scanned<Answer, Simulated> {
 impl<Mode> Permitted<Answer, Mode> {
     /// Fulfils what policy and the DLP defaults ask for: withholds the answer of this tool, or masks
     /// it. Masked structured content fits the schema that the tool declares for it, where it can. What would have to be
-    /// masked of a skill is withheld.
+    /// masked of a skill is withheld. Characters that cannot be seen are part of the program that the page of an app is, and
+    /// no model reads it: they stay, unless a policy masks them.
     pub fn fulfil(
         self,
         engine: &Engine,
@@ -283,7 +285,15 @@ impl<Mode> Permitted<Answer, Mode> {
     ) -> Result<Cleared<Answer, Mode>, Denial> {
         let Self { inner: mut answer, findings, obligations, mut ruling, mode } = self;
         let is_verbatim = tool.id.kind() == CapabilityKind::Skill;
-        let chosen = |finding: &_| match action(engine, finding, Direction::Output, &obligations) {
+        let is_page = tool.id.kind() == CapabilityKind::Resource && apps::is_page(tool.id.name());
+        let is_program = |finding: &Finding| {
+            let mut asked = obligations.iter();
+            let is_hidden = is_page && finding.category() == Category::Hidden;
+            is_hidden && !asked.any(|it| it.redacts(Direction::Output, finding))
+        };
+        let act = |finding: &Finding| action(engine, finding, Direction::Output, &obligations);
+        let chosen = |finding: &Finding| match act(finding) {
+            Action::Redact if is_program(finding) => Action::Flag,
             Action::Redact if is_verbatim => Action::Block,
             action @ (Action::Flag | Action::Redact | Action::Block) => action,
         };
@@ -295,7 +305,10 @@ impl<Mode> Permitted<Answer, Mode> {
             return Err(denial.because_of_dlp(Direction::Output));
         }
         if findings.iter().any(|finding| chosen(finding) == Action::Redact) {
-            let mask = |finding: &_| masked(engine, finding, Direction::Output, &obligations);
+            let mask = |finding: &Finding| {
+                let mask = masked(engine, finding, Direction::Output, &obligations);
+                mask.filter(|_| !is_program(finding))
+            };
             let declared = tool.listed_definition().output_schema.as_ref();
             let declared = declared.filter(|_| answer.form != Form::Questions);
             let schema = declared.map(|schema| answer.schema_of_all(schema));

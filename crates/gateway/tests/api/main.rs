@@ -44,6 +44,7 @@ mod policy_commands;
 mod policy_guide;
 mod policy_moving;
 mod quickstart;
+mod real_capabilities;
 mod real_servers;
 mod retention;
 mod scim;

@@ -12,17 +12,17 @@ use crate::{
 };
 
 /// The entry point of an npm server.
-fn npm(server: &str) -> String {
+pub(crate) fn npm(server: &str) -> String {
     let path = format!("node_modules/@modelcontextprotocol/{server}/dist/index.js");
     servers().join(path).to_string_lossy().into_owned()
 }
 
-fn python(program: &str) -> String {
+pub(crate) fn python(program: &str) -> String {
     servers().join("venv/bin").join(program).to_string_lossy().into_owned()
 }
 
 /// A gateway that waits long enough for servers that start slowly, and a caller.
-fn start(builder: Builder) -> (Gateway, Principal) {
+pub(crate) fn start(builder: Builder) -> (Gateway, Principal) {
     serve_as("mcps:read mcps:invoke", builder.config("[server]\nprovider_patience_seconds = 60"))
 }
 
@@ -256,7 +256,7 @@ fn offer(era: &str, wanted: &Value, server: &[&str], token: &str) -> Value {
 }
 
 /// JSON that a client tells of a server.
-fn told(mut client: Command, server: &[&str], token: &str) -> Value {
+pub(crate) fn told(mut client: Command, server: &[&str], token: &str) -> Value {
     let client = client.args(server).env("PORTCULLIS_TEST_SERVERS", servers()).env("TOKEN", token);
     let told = client.output().expect("a client that starts");
     let why = String::from_utf8_lossy(&told.stderr);

@@ -50,7 +50,7 @@ fn offered() -> Vec<HostileTool> {
         tool("refund", Script::Echo).meaning(alone),
         tool("odd", Script::Echo).meaning(ui("https://evil.example/page")),
         tool("embeds", Script::Result(embedded().to_string())),
-        page("ui://shop/cart", "<p>AKIAIOSFODNN7EXAMPLX</p>"),
+        page("ui://shop/cart", "<p>AKIAIOSFODNN7EXAMPLX</p>\u{12}"),
         // Not in the list that the server gives; the tool names it.
         tool("ui://shop/old{er}", Script::Echo).reading(json!({"name": "page"})),
         tool("notes://a", Script::Echo).reading(json!({"name": "no page"})),
@@ -149,7 +149,7 @@ async fn a_page_is_read_with_the_rights_that_the_operator_gives_and_under_the_la
     let read =
         ask_as(&scene, true, "/mcp/up", "resources/read", json!({"uri": "ui://shop/cart"})).await;
 
-    has!(read, 200, "/result/contents/0/text": "<p>[REDACTED:aws_access_key]</p>",
+    has!(read, 200, "/result/contents/0/text": "<p>[REDACTED:aws_access_key]</p>\u{12}",
         "/result/contents/0/_meta": json!({"ui": rights().1}));
     assert_eq!(read.at("/result/contents/0/csp"), &Value::Null, "{}", read.text);
     let params = json!({"name": "embeds", "arguments": {}});

@@ -66,12 +66,12 @@ pub(super) fn programs(era: &str) -> [(Command, &'static str); 2] {
 }
 
 /// The beginning of the stateless era in the Rust SDK.
-pub(super) fn stateless() -> ClientLifecycleMode {
+pub(crate) fn stateless() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover { preferred_versions: vec![ProtocolVersion::V_2026_07_28] }
 }
 
 /// A client with the Rust SDK that is connected.
-pub(super) async fn rust_sdk<S: Service<RoleClient>>(
+pub(crate) async fn rust_sdk<S: Service<RoleClient>>(
     service: S,
     url: &str,
     token: &str,

@@ -109,7 +109,7 @@ async fn walk() -> Walk {
         (Barrier::NoToken, stranger),
         (Barrier::NoScope, caller(&org, "reader", "audit:read")),
         (Barrier::OtherOrg, caller(&other, "elsewhere", scopes)),
-        (Barrier::Policy, gateway.user(&org, "auditor", scopes)),
+        (Barrier::Policy, gateway.user(&org, "admin", scopes)),
     ];
     Walk { gateway, upstream, callers }
 }
