@@ -10,7 +10,7 @@ use std::{
 use serde_json::json;
 
 /// Pages that are taken; `LIST > START` is the first such link of that list.
-const PAGES: [&str; 18] = [
+const PAGES: [&str; 21] = [
     "/console",
     "/console/events",
     "/console/events > /console/events/evt_",
@@ -18,6 +18,9 @@ const PAGES: [&str; 18] = [
     "/console/approvals?status=pending",
     "/console/tools",
     "/console/tools > /console/tools/sample",
+    "/console/tools?kind=prompt > /console/tools/prompt",
+    "/console/tools?kind=resource > /console/tools/resource",
+    "/console/tools?kind=skill > /console/tools/skill",
     "/console/waiting",
     "/console/policies",
     "/console/policies > /console/policies/",

@@ -33,7 +33,7 @@ use axum::{
     extract::{FromRequestParts, Path},
     http::request::Parts,
 };
-use portcullis_app::{parse_id, tool_named};
+use portcullis_app::parse_id;
 use portcullis_core::{
     capability::{CapabilityId, CapabilityKind},
     refusal::Refusal,
@@ -44,20 +44,17 @@ use crate::{
     gateway::Gateway,
 };
 
-/// The tool that the path names, decoded and parsed once. What is malformed can name no tool.
-pub(super) struct ToolPath(Result<CapabilityId, Refusal>);
-
-impl ToolPath {
-    /// The path of the tool with this id.
-    pub(super) fn of(id: &str) -> Self {
-        Self(tool_named(id))
-    }
-}
-
 macro_rules! path_of_kind {
     ($(#[$doc:meta])* $name:ident, $kind:ident) => {
         $(#[$doc])*
         pub(super) struct $name(Result<CapabilityId, Refusal>);
+
+        impl $name {
+            /// The path of what has this id, which names its kind nowhere.
+            pub(super) fn of(id: &str) -> Self {
+                Self(parse_id(CapabilityKind::$kind, id))
+            }
+        }
 
         impl FromRequestParts<Arc<Gateway>> for $name {
             type Rejection = Outcome;
@@ -66,13 +63,16 @@ macro_rules! path_of_kind {
                 parts: &mut Parts,
                 gateway: &Arc<Gateway>,
             ) -> Result<Self, Outcome> {
-                let id = segment(Path::from_request_parts(parts, gateway).await);
-                Ok(Self(parse_id(CapabilityKind::$kind, &id)))
+                Ok(Self::of(&segment(Path::from_request_parts(parts, gateway).await)))
             }
         }
     };
 }
 
+path_of_kind! {
+    /// The tool that the path names, decoded and parsed once. What is malformed can name no tool.
+    ToolPath, Tool
+}
 path_of_kind! {
     /// The prompt that the path names, in the same way.
     PromptPath, Prompt
@@ -80,15 +80,4 @@ path_of_kind! {
 path_of_kind! {
     /// The skill that the path names.
     SkillPath, Skill
-}
-
-impl FromRequestParts<Arc<Gateway>> for ToolPath {
-    type Rejection = Outcome;
-
-    async fn from_request_parts(
-        parts: &mut Parts,
-        gateway: &Arc<Gateway>,
-    ) -> Result<Self, Outcome> {
-        Ok(Self::of(&segment(Path::from_request_parts(parts, gateway).await)))
-    }
 }

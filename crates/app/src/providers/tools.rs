@@ -204,6 +204,16 @@ impl Tools {
         if is_hidden { Err(unknown(id)) } else { Ok(view) }
     }
 
+    /// A template, or the capability by which a resource is read, with the access to this very URI. Not found if a read would
+    /// not find it.
+    pub fn readable(&self, ctx: &Ctx, id: &CapabilityId) -> Result<ToolView, Refusal> {
+        let uri = Some(id.name()).filter(|_| id.kind() == CapabilityKind::Resource);
+        let visible = self.find_used(ctx, id, uri)?;
+        let uri = uri.filter(|_| visible.tool.id.kind().governed() == CapabilityKind::Resource);
+        let access = self.access_to(ctx, &visible.tool, uri);
+        Ok(self.view(ctx, &visible, access))
+    }
+
     /// The id by which a URI is read: at this provider, or at the one that lists it or has a template of it.
     pub fn resource_at(
         &self,

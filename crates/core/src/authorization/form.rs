@@ -65,6 +65,13 @@ impl OAuthForm {
         self
     }
 
+    /// The same without this parameter.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.0.remove(name);
+        self
+    }
+
     /// The parameters as a query.
     #[must_use]
     pub fn encoded(&self) -> String {
@@ -103,7 +110,8 @@ mod tests {
         assert_eq!(form.get("b"), Some("%41"));
         assert_eq!(form.encoded(), "a=x+y+z&b=%2541");
         assert_eq!((form.get("c"), form.get("d")), (None, None));
-        assert_eq!(form.with("b", "&").encoded(), "a=x+y+z&b=%26");
+        assert_eq!(form.clone().with("b", "&").encoded(), "a=x+y+z&b=%26");
+        assert_eq!(form.without("a").without("x").encoded(), "b=%2541");
         for bad in ["a=1&a=2", "a=1&%61=2", "a=%f", "a=%", "a=%zz", "a=%é1", "a=%ff", "a=%00"] {
             assert!(OAuthForm::parse(bad.as_bytes()).is_err(), "{bad}");
         }

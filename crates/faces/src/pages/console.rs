@@ -19,6 +19,7 @@ macro_rules! page {
 mod api;
 pub(crate) mod approvals;
 pub(crate) mod assets;
+mod capability;
 pub(crate) mod dlp;
 pub(crate) mod events;
 mod form;
@@ -32,6 +33,7 @@ pub(crate) mod people;
 mod plot;
 pub(crate) mod policies;
 pub(crate) mod providers;
+mod reader;
 mod schema;
 mod schema_form;
 mod signed_in;
@@ -43,7 +45,7 @@ pub(crate) mod workbench;
 
 use askama::Template;
 use axum::{
-    http::{StatusCode, header},
+    http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Redirect, Response},
 };
 use portcullis_core::{principal::Scope, refusal::Refusal};
@@ -55,6 +57,12 @@ use crate::exchange::Outcome;
 /// Lets in styles, scripts and requests of this gateway, and nothing written into a page.
 const CSP: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; \
      frame-ancestors 'none'; base-uri 'none'; form-action 'self'";
+
+/// The same, and pictures that are written into a page, which no browser executes.
+const CSP_OF_PICTURES: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; \
+     frame-ancestors 'none'; base-uri 'none'; form-action 'self'",
+);
 
 /// A page, or the page of what stood in its way.
 type PageResult = Result<Response, Response>;

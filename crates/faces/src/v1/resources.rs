@@ -9,7 +9,7 @@ use axum::{
 use bytes::Bytes;
 use portcullis_app::{Conversation, Ctx, ToolStatus, ToolView};
 use portcullis_core::{
-    capability::CapabilityKind,
+    capability::{CapabilityId, CapabilityKind},
     clock::Timestamp,
     json::{Document, JsonValue as _, Node},
     policy::Access,
@@ -25,8 +25,8 @@ use super::invoke::{
 };
 use crate::{
     exchange::{
-        Caller, ErrorAnswer, Exchange, HandlerResult, InvokeAnswer, Items, Listing, Outcome, Paged,
-        WithQuery, body,
+        Caller, ErrorAnswer, Exchange, HandlerResult, InvokeAnswer, Items, Listing, NoQuery,
+        Outcome, Paged, WithQuery, body,
     },
     gateway::Gateway,
 };
@@ -54,6 +54,15 @@ pub(crate) async fn list(WithQuery(ctx, gateway, raw): WithQuery) -> HandlerResu
     let (resources, more) = gateway.app.base.worked(org, usize::MAX, work).await??;
     let end = resources.last().filter(|_| more).map(|view| view.tool.id.as_str());
     Ok(list.answer(&Items { items: resources.iter().map(Resource::of).collect() }, end))
+}
+
+/// One template, or what a resource is read by: itself, or a template or skill that has its URI. For pages.
+pub(crate) fn get(
+    NoQuery(ctx, gateway): &NoQuery,
+    id: Result<CapabilityId, Refusal>,
+) -> Result<Outcome, Refusal> {
+    let view = gateway.app.tools.readable(ctx, &id?)?;
+    Ok(Outcome::data(&Resource::of(&view)))
 }
 
 /// Reads a resource under policy, DLP, limits and audit.

@@ -8,6 +8,7 @@
 //! `POST /console/waiting/{id}/accept`, `GET /console/live`, `GET /console/limits`, `GET /console/dlp`,
 //! `POST /console/dlp`.
 
+mod capabilities;
 mod dlp;
 mod empty;
 mod log;

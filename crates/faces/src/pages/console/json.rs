@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 use crate::pages::html::{Html, Render, html};
 
 /// Letters of an id that stand in an address as they are.
-const PLAIN: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~').remove(b'/');
+pub(super) const PLAIN: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'_').remove(b'.').remove(b'-').remove(b'~');
 
 /// A label with what is known, if it is.
 pub(super) fn fact(label: &str, value: &dyn Render) -> Html {
@@ -189,7 +189,7 @@ mod tests {
     fn a_template_reads_texts_lists_and_moments() {
         let value = Json(json!({
             "a": {"b": "x\u{202e}y", "n": 7, "none": null},
-            "list": ["p", "q"], "empty": [], "to": "up:a<",
+            "list": ["p", "q"], "empty": [], "to": "up:a/<",
             "at": "2026-11-26T20:40:12.123456Z",
         }));
 
@@ -209,7 +209,7 @@ mod tests {
         let link = fact("To", &value.link("/x/", "/to"));
         assert_eq!(
             link.into_visible(),
-            "<dt>To</dt><dd><a href=\"/x/up%3Aa%3C\">up:a&lt;</a></dd>"
+            "<dt>To</dt><dd><a href=\"/x/up%3Aa%2F%3C\">up:a/&lt;</a></dd>"
         );
         assert!(fact("To", &value.link("/x/", "/a/none")).is_empty());
         assert!(value.has("/list") && !value.has("/empty") && !value.has("/a/none"));

@@ -55,6 +55,11 @@ impl Filters {
         self.0 == OAuthForm::default()
     }
 
+    /// The same without one filter.
+    pub(super) fn without(&self, name: &str) -> Self {
+        Self(self.0.clone().without(name))
+    }
+
     /// The query that the API is asked with.
     pub(super) fn query(&self) -> Option<String> {
         Some(self.0.encoded()).filter(|query| !query.is_empty())

@@ -1,12 +1,16 @@
-//! A call that a person makes from the page of a tool.
+//! A call, get or read that a person makes from the page of what it uses.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, sync::Arc};
 
-use portcullis_app::{Conversation, Invocation, View, tool_named};
-use portcullis_core::{call::Aim, hidden::is_hidden};
+use portcullis_app::{Conversation, Invocation, View};
+use portcullis_core::{
+    call::Aim,
+    capability::{CapabilityId, CapabilityKind},
+    hidden::is_hidden,
+};
 use serde_json::Value;
 
-use super::{api::Problem, json::Json, schema_form, signed_in::Guest};
+use super::{api::Problem, capability::Capability, json::Json, signed_in::Guest};
 use crate::{
     exchange::{Outcome, body},
     pages::form::Form,
@@ -15,7 +19,7 @@ use crate::{
 /// A call and how it ended.
 #[derive(Debug)]
 pub(super) struct Trial<'a> {
-    /// The form, if it was filled in to no input.
+    /// The form, if its fields are not the input: it was filled in to none, or with variables of a template.
     pub(super) unread: Option<&'a Form>,
     /// The input as JSON, as it was sent.
     pub(super) raw: String,
@@ -28,20 +32,17 @@ pub(super) struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    /// Calls the tool `id` with the input of `form`.
-    pub(super) async fn run(guest: &Guest, id: &str, tool: &Json, form: &'a Form) -> Self {
-        let raw = match form.field("raw") {
-            Some(raw) => Ok(raw.trim().replace("\r\n", "\n")),
-            None => schema_form::input(&tool.at("/input_schema").0, form)
-                .map(|input| serde_json::to_string_pretty(&input).unwrap_or_default()),
-        };
-        let unread = raw.is_err().then_some(form);
+    /// Uses it with the input of `form`.
+    pub(super) async fn run(guest: &Guest, used: &Capability, form: &'a Form) -> Self {
+        let raw = used.input(form);
+        let has_variables = used.id.kind() == CapabilityKind::Template;
+        let unread = (raw.is_err() || has_variables).then_some(form);
         let outcome = match &raw {
-            Ok(raw) => invoke(guest, id, raw).await,
+            Ok(raw) => invoke(guest, &used.id, raw).await,
             Err(wrong) => portcullis_core::refusal::Refusal::bad_request(wrong.clone()).into(),
         };
-        let raw = escaped(&raw.unwrap_or_else(|_| "{}".to_owned()));
-        let snippets = snippets(guest, id, &raw);
+        let raw = escaped(&raw.unwrap_or_else(|_| used.empty_input()));
+        let snippets = snippets(guest, &used.id, &raw);
         let (result, governance) = match Problem::or_reply(outcome) {
             Ok(reply) => (Ok(reply.data), reply.governance),
             Err(problem) => {
@@ -58,14 +59,14 @@ impl<'a> Trial<'a> {
     }
 }
 
-async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
-    let gateway = &guest.gateway;
+async fn invoke(guest: &Guest, id: &CapabilityId, raw: &str) -> Outcome {
+    let (gateway, ctx) = (Arc::clone(&guest.gateway), guest.ctx.clone());
     if let Err(refusal) = gateway.app.calls.room_for_a_call() {
         return refusal.into();
     }
     let bytes = raw.len();
-    let tool = tool_named(id);
-    let raw = raw.to_owned();
+    let (id, raw) = (id.clone(), raw.to_owned());
+    let calls = Arc::clone(&gateway.app.calls);
     let asked = move || {
         let size = u64::try_from(bytes).unwrap_or(u64::MAX);
         let input = body::document(raw.as_bytes()).and_then(|input| {
@@ -75,8 +76,9 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
                 Err(body::wrong_member("input", "has to be an object"))
             }
         });
+        let read = input.as_ref().map(|(input, _)| input);
         Invocation {
-            tool,
+            tool: Capability::used_id(id, &gateway, &ctx, read),
             aim: Aim::Use,
             view: Ok(View::default()),
             key: Ok(None),
@@ -85,7 +87,7 @@ async fn invoke(guest: &Guest, id: &str, raw: &str) -> Outcome {
             task: None,
         }
     };
-    Outcome::of_call(gateway.app.calls.invoke(guest.ctx.clone(), bytes, asked).await)
+    Outcome::of_call(calls.invoke(guest.ctx.clone(), bytes, asked).await)
 }
 
 /// JSON with its hidden characters as escapes: the same value, which a reader sees.
@@ -105,18 +107,39 @@ pub(super) fn escaped(text: &str) -> String {
 }
 
 /// The call by `curl` and by the SDKs of MCP; the token is the caller's own.
-fn snippets(guest: &Guest, id: &str, raw: &str) -> [(&'static str, String); 3] {
+fn snippets(guest: &Guest, id: &CapabilityId, raw: &str) -> [(&'static str, String); 3] {
     let url = guest.gateway.app.providers.public_url().unwrap_or("https://<this gateway>");
     let input = serde_json::from_str::<Value>(raw).map(|input| input.to_string());
     let input = escaped(input.as_deref().unwrap_or("{}"));
-    let quoted = format!("{{\"input\": {input}}}").replace('\'', "'\\''");
-    let (slug, tool) = id.split_once(':').unwrap_or((id, ""));
     // Text of JSON is text of both languages, in its quotation marks.
     let as_text = Value::from(&*input).to_string();
-    let tool = Value::from(tool).to_string();
+    let (short, slug, name) = (id.short(), id.provider(), Value::from(id.name()));
+    let wrapped = format!("{{\"input\": {input}}}");
+    let of_both = format!("{{ name: {name}, arguments: {input} }}");
+    let (path, body, python_call, script_call) = match id.kind() {
+        CapabilityKind::Tool => (
+            format!("mcps/{short}/invoke"),
+            wrapped,
+            format!("call_tool({name}, arguments)"),
+            format!("callTool({of_both})"),
+        ),
+        CapabilityKind::Prompt => (
+            format!("prompts/{short}/get"),
+            wrapped,
+            format!("get_prompt({name}, arguments)"),
+            format!("getPrompt({of_both})"),
+        ),
+        CapabilityKind::Resource | CapabilityKind::Template | CapabilityKind::Skill => (
+            "resources/read".to_owned(),
+            input.replacen('{', &format!("{{\"provider\": \"{slug}\", "), 1),
+            "read_resource(**arguments)".to_owned(),
+            format!("readResource({input})"),
+        ),
+    };
+    let quoted = body.replace('\'', "'\\''");
     let curl = format!(
         "curl -H \"Authorization: Bearer $TOKEN\" -H \"Content-Type: application/json\" \\\n  \
-         -d '{quoted}' \\\n  {url}/v1/mcps/{id}/invoke"
+         -d '{quoted}' \\\n  {url}/v1/{path}"
     );
     let python = format!(
         "import asyncio, json, os\n\n\
@@ -128,7 +151,7 @@ fn snippets(guest: &Guest, id: &str, raw: &str) -> [(&'static str, String); 3] {
                  transport = streamable_http_client(\"{url}/mcp/{slug}\", http_client=http)\n        \
                  async with Client(transport) as client:\n            \
                      arguments = json.loads({as_text})\n            \
-                     print(await client.call_tool({tool}, arguments))\n\n\n\
+                     print(await client.{python_call})\n\n\n\
          asyncio.run(main())"
     );
     let typescript = format!(
@@ -137,7 +160,7 @@ fn snippets(guest: &Guest, id: &str, raw: &str) -> [(&'static str, String); 3] {
          const address = new URL(\"{url}/mcp/{slug}\");\n\
          const client = new Client({{ name: \"example\", version: \"1.0.0\" }});\n\
          await client.connect(new StreamableHTTPClientTransport(address, {{ requestInit: {{ headers }} }}));\n\
-         console.log(await client.callTool({{ name: {tool}, arguments: {input} }}));\n\
+         console.log(await client.{script_call});\n\
          await client.close();"
     );
     [("curl", curl), ("Python", python), ("TypeScript", typescript)]

@@ -10,10 +10,15 @@ const MARKUP: &str = "</pre></textarea><script>alert(1)</script>\"><img src=x on
 const HIDDEN: &str = "\u{202e}\u{200b}\u{2066}\u{e0041}";
 
 /// Pages beside those of the navigation; `LIST > START` is the first such link of that list.
-const OTHERS: [&str; 6] = [
+const OTHERS: [&str; 11] = [
     "/console/events > /console/events/evt_",
     "/console/tools > /console/tools/up",
     "/console/tools/up%3Apay",
+    "/console/tools?kind=resource",
+    "/console/tools?kind=prompt > /console/tools/prompt",
+    "/console/tools?kind=skill > /console/tools/skill",
+    "/console/tools?kind=resource&q=picture > /console/tools/resource",
+    "/console/tools?kind=resource&q=made > /console/tools/resource",
     "/console/policies > /console/policies/",
     "/console/events?type=none",
     "/console/approvals?status=pending",
@@ -31,18 +36,29 @@ impl Site {
     /// A site where everything that strangers name is hostile.
     async fn start_hostile() -> Self {
         let long = format!("{MARKUP} {}", "long ".repeat(3_000));
+        let entry = json!({"frontmatter": {"name": "refunds", "description": MARKUP}, "resources": [
+            {"uri": "skill://x/refunds/SKILL.md", "digest": format!("sha256:{:064}", 7), "size": 7},
+        ]});
         let tools = vec![
             tool("pay", Script::Echo).described(MARKUP),
             tool("write", Script::Large(1 << 20)),
             tool("read", Script::Echo).described(&long),
             tool("left", Script::Echo).described(HIDDEN),
+            tool("ask", Script::Echo).described(MARKUP).prompting(json!([{"name": MARKUP}])),
+            tool("notes://picture", Script::Echo).described(&long).reading(json!({"name": MARKUP})),
+            tool("notes://made/{name}{?part}", Script::Echo).reading(json!({"name": MARKUP})),
+            tool("skill://x/refunds/SKILL.md", Script::Echo).instructing(entry),
         ];
         let many = (0..60).map(|n| tool(&format!("{}_{n}", "long_name".repeat(6)), Script::Echo));
         let upstream = Hostile::start(tools.into_iter().chain(many).collect()).await;
         let gateway = gateway()
             .config("[login]\nlinks = true")
             .policies(POLICIES)
-            .http("up", &upstream.url(), "")
+            .http(
+                "up",
+                &upstream.url(),
+                "expose = [\"tools\", \"prompts\", \"resources\", \"skills\"]",
+            )
             .stdio("down", &["sh", "-c", "echo '<b>DATABASE_URL</b> is missing' >&2; exit 3"], "")
             .start();
         let org = gateway.org("acme <i>", &ENOUGH);
