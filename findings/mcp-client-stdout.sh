@@ -36,9 +36,14 @@ cat >check.mjs <<'JS'
 import { readFileSync } from 'node:fs';
 const json = (line) => { try { return JSON.parse(line), 'JSON'; } catch { return 'not JSON'; } };
 for (const name of ['standard-output', 'standard-error'])
-  for (const line of readFileSync(name, 'utf8').split('\n').filter(Boolean)) console.log(`${name}, ${json(line)}: ${line}`);
+  for (const line of readFileSync(name, 'utf8').split('\n').filter(Boolean))
+    console.log(`${name}, ${json(line)}: ${line}`);
 JS
 echo 'Output seen:'
 node check.mjs | tee output
 diff output - >&2 <<'SEEN' || { echo 'The behaviour has changed: see the difference above.' >&2; exit 1; }
+standard-output, not JSON: Client.listPrompts() called but server does not advertise prompts capability - returning empty list
+standard-output, not JSON: Client.listResources() called but server does not advertise resources capability - returning empty list
+standard-output, not JSON: Client.listResourceTemplates() called but server does not advertise resources capability - returning empty list
+standard-output, JSON: [1,0,0,0]
 SEEN

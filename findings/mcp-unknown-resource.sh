@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Packages: @modelcontextprotocol/server-everything 2026.8.31 with @modelcontextprotocol/sdk 1.32.2 (npm).
-# Expected: for a resource that does not exist, a server of MCP 2025-11-25 answers with the code -32002 (server/resources,
-#   "Error Handling"), by which a client tells a missing resource from a wrong request. The message is one sentence.
+# Expected: for a resource that does not exist, a server of MCP 2025-11-25 answers with the code -32002
+#   (server/resources, "Error Handling"), by which a client tells a missing resource from a wrong request. The message is one sentence.
 # Happens: the reference server, by the official SDK, answers -32602 (invalid parameters) for an unknown URI and -32603
 #   (internal error) for one that fits a template. The SDK writes `MCP error -32602: ` into the message that it sends,
 #   though the code is a member of its own, and its client writes the same once more.
@@ -20,8 +20,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 const args = ['node_modules/@modelcontextprotocol/server-everything/dist/index.js', 'stdio'];
 const transport = new StdioClientTransport({ command: 'node', args, stderr: 'ignore' });
 const client = new Client({ name: 'client', version: '1' });
+transport.setProtocolVersion = (version) => console.log(`protocol ${version}`);
 await client.connect(transport);
-console.log(`protocol ${transport._protocolVersion ?? client.getNegotiatedProtocolVersion?.()}`);
 const receive = transport.onmessage;
 transport.onmessage = (message, extra) => {
   if (message.error) console.log(`sent: ${message.error.code} ${message.error.message}`);
@@ -34,4 +34,9 @@ JS
 echo 'Output seen:'
 node run.mjs | tee output
 diff output - >&2 <<'SEEN' || { echo 'The behaviour has changed: see the difference above.' >&2; exit 1; }
+protocol 2025-11-25
+sent: -32602 MCP error -32602: Resource demo://nope not found
+raised: -32602 MCP error -32602: MCP error -32602: Resource demo://nope not found
+sent: -32603 Unknown resource: demo://resource/dynamic/text/0
+raised: -32603 MCP error -32603: Unknown resource: demo://resource/dynamic/text/0
 SEEN

@@ -48,7 +48,7 @@ fn add_one(counter: &watch::Sender<u64>) {
 /// Resources that are watched at one connection to a server.
 #[derive(Debug, Default)]
 pub(crate) struct Watched {
-    held: Mutex<Held>,
+    registry: Mutex<Registry>,
     /// Counts the changes of that.
     changes: watch::Sender<u64>,
     /// Counts how often the server said that it tells of them.
@@ -60,7 +60,7 @@ pub(crate) struct Watched {
 }
 
 #[derive(Debug, Default)]
-struct Held {
+struct Registry {
     by_uri: BTreeMap<Arc<str>, Resource>,
     /// True while a task makes the server tell of them.
     is_followed: bool,
@@ -92,29 +92,29 @@ impl ResourceNews {
 }
 
 impl Watched {
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Watches a resource for an org, unless too many are watched. Says too whether a task has to be started that makes the
     /// server tell of it.
     pub(crate) fn add(self: &Arc<Self>, org: OrgId, uri: &str) -> Option<(Watch, bool)> {
-        let mut held = self.held();
+        let mut registry = self.registry();
         let of_org = |it: &&Resource| it.orgs.contains_key(&org);
-        let known = held.by_uri.get(uri);
-        let is_full = (known.is_none() && held.by_uri.len() >= MOST)
+        let known = registry.by_uri.get(uri);
+        let is_full = (known.is_none() && registry.by_uri.len() >= MOST)
             || (!known.as_ref().is_some_and(of_org)
-                && held.by_uri.values().filter(of_org).count() >= MOST_OF_ORG);
+                && registry.by_uri.values().filter(of_org).count() >= MOST_OF_ORG);
         if is_full {
             return None;
         }
         let is_new = known.is_none();
         let uri: Arc<str> = uri.into();
-        let resource = held.by_uri.entry(Arc::clone(&uri)).or_default();
+        let resource = registry.by_uri.entry(Arc::clone(&uri)).or_default();
         *resource.orgs.entry(org).or_default() += 1;
         let told = Arc::clone(&resource.told);
-        let is_followed = mem::replace(&mut held.is_followed, true);
-        drop(held);
+        let is_followed = mem::replace(&mut registry.is_followed, true);
+        drop(registry);
         if is_new {
             add_one(&self.changes);
         }
@@ -123,32 +123,37 @@ impl Watched {
     }
 
     fn remove(&self, org: OrgId, uri: &str) {
-        let mut held = self.held();
-        let Some(resource) = held.by_uri.get_mut(uri) else { return };
+        let mut registry = self.registry();
+        let Some(resource) = registry.by_uri.get_mut(uri) else { return };
         if let Some(count) = resource.orgs.get_mut(&org) {
             *count -= 1;
             if *count == 0 {
                 resource.orgs.remove(&org);
             }
         }
-        let is_last = resource.orgs.is_empty();
-        if is_last {
-            held.by_uri.remove(uri);
+        if resource.orgs.is_empty() {
+            registry.by_uri.remove(uri);
         }
-        drop(held);
-        if is_last {
+        let is_empty = registry.by_uri.is_empty();
+        drop(registry);
+        // Of single ones the server goes on to tell until it is asked about another.
+        if is_empty {
             add_one(&self.changes);
         }
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.registry().by_uri.is_empty()
+    }
+
     /// The resources, for the task that makes the server tell of them. It ends when there are none.
     pub(crate) fn followed(&self) -> Option<Vec<Arc<str>>> {
-        let mut held = self.held();
-        held.is_followed = !held.by_uri.is_empty();
-        for resource in held.by_uri.values() {
+        let mut registry = self.registry();
+        registry.is_followed = !registry.by_uri.is_empty();
+        for resource in registry.by_uri.values() {
             resource.told.is_asked.store(true, Ordering::Release);
         }
-        held.is_followed.then(|| held.by_uri.keys().cloned().collect())
+        registry.is_followed.then(|| registry.by_uri.keys().cloned().collect())
     }
 
     /// Changes of what is watched from now on.
@@ -164,7 +169,7 @@ impl Watched {
     /// The server tells of what is watched.
     pub(crate) fn acknowledge(&self) {
         let was_behind = self.is_behind.swap(false, Ordering::AcqRel);
-        for Resource { told, .. } in self.held().by_uri.values() {
+        for Resource { told, .. } in self.registry().by_uri.values() {
             let is_asked = told.is_asked.load(Ordering::Acquire);
             let was_told = told.is_told.fetch_or(is_asked, Ordering::AcqRel);
             if was_told && was_behind {
@@ -188,9 +193,12 @@ impl Watched {
         subscribed.1.clone()
     }
 
-    /// Remembers that the server was asked about a resource, or that it was to tell of it no more.
-    pub(crate) fn set_subscribed(&self, uri: &Arc<str>, is_told: bool) {
+    /// Remembers that the server was asked about a resource in this session, or that it is to tell of it no more.
+    pub(crate) fn set_subscribed(&self, session: u64, uri: &Arc<str>, is_told: bool) {
         let mut subscribed = self.subscribed.lock().unwrap_or_else(PoisonError::into_inner);
+        if subscribed.0 != session {
+            return;
+        }
         if is_told {
             subscribed.1.insert(Arc::clone(uri));
         } else {
@@ -200,11 +208,11 @@ impl Watched {
 
     /// The server says that a resource changed, which may lie in a folder that is watched.
     pub(crate) fn changed(&self, uri: &str) {
-        let held = self.held();
+        let registry = self.registry();
         let folders = uri.match_indices('/').take(MOST_FOLDERS);
         let folders = folders.flat_map(|(end, _)| [uri.get(..end), uri.get(..=end)]).flatten();
         let places: BTreeSet<&str> = folders.chain([uri]).collect();
-        for resource in places.into_iter().filter_map(|place| held.by_uri.get(place)) {
+        for resource in places.into_iter().filter_map(|place| registry.by_uri.get(place)) {
             resource.told.changed();
         }
     }
@@ -220,10 +228,16 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Waits until the server said that it tells of the resource.
-    pub async fn told(&self) {
+    /// Returns true if the server said that it tells of the resource.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.told.is_told.load(Ordering::Acquire)
+    }
+
+    /// Waits for that.
+    pub async fn wait_until_told(&self) {
         let mut acknowledged = self.watched.acknowledgements();
-        while !self.told.is_told.load(Ordering::Acquire) {
+        while !self.is_told() {
             if acknowledged.changed().await.is_err() {
                 return;
             }

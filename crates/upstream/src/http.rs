@@ -25,7 +25,7 @@ use tokio::{
     sync::Mutex,
     time::{Instant, timeout_at},
 };
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 pub(crate) use self::connection::{AcceptedMessages, Connection, Endpoint, Stop};
 use self::{listen::SessionStream, receive::Trouble, session::Session};
@@ -195,16 +195,16 @@ impl Http {
         let Some(session) = self.current() else { return };
         let stream = SessionStream::of(session.era, &session.headers);
         let stream = SessionStream { announces: false, watched, ..stream };
-        let stop = &self.connection.stop;
-        tokio::select! {
-            () = stop.cancelled() => {}
-            () = listen::once(&self.connection, stream) => {}
-        }
+        listen::once(&self.connection, stream).await;
     }
 
     /// Resources of the server that are watched.
     pub(crate) fn watched(&self) -> &Arc<Watched> {
         &self.connection.announcer.watched
+    }
+
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.connection.stop
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {

@@ -214,7 +214,7 @@ impl Server {
     }
 
     /// Everything of the kinds that are exposed, page by page: of each kind at most 20 pages, 1,000 definitions,
-    /// 2 MiB, of resources and templates 200, 10,000 and 8 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
+    /// 2 MiB, of resources and templates 200, 10,000 and 4 MiB. What is unusable is skipped and named. A server that does not know a kind has none of it, if others
     /// are exposed as well. Kinds of which the list fails beside another are told in [`DefinitionList::unlisted`].
     pub async fn list(&self) -> Result<DefinitionList, CallError> {
         let deadline = Instant::now() + self.0.call_timeout;
@@ -282,6 +282,13 @@ impl Server {
                 |error: CallError| cursor.is_some() || error != CallError::not_offered();
             let page = match page {
                 Err(error) if self.0.kinds.len() > 1 && !is_offered(error) => break,
+                // Of a long list that takes long, what was read in time counts.
+                Err(error)
+                    if kind != CapabilityKind::Tool && cursor.is_some() && error.is_late() =>
+                {
+                    collector.cut();
+                    break;
+                }
                 page => page.map_err(CallError::before_the_call)?,
             };
             peer = Some(page.peer);

@@ -178,6 +178,10 @@ impl Stdio {
         &self.0.launch.announcer.watched
     }
 
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.0.stop
+    }
+
     pub(crate) fn tasks(&self) -> &TaskTracker {
         &self.0.launch.tasks
     }

@@ -36,8 +36,7 @@ pub struct DefinitionList {
     /// Those that cannot be used; at most 100 of them are named.
     pub skipped: Vec<Skipped>,
     /// True if the list does not end within the 20 pages, 1,000 entries or 2 MiB that are read (of resources and
-    /// templates 200, 10,000 and 8 MiB), or leads back
-    /// to a page of its own.
+    /// templates 200, 10,000 and 4 MiB), or leads back to a page of its own.
     pub truncated: bool,
     /// The URIs of all skills that are told, whether or not they can be used.
     pub skills: Vec<String>,
@@ -119,7 +118,7 @@ impl ListBounds {
                 Self { pages: 20, entries: 1_000, bytes: 2 << 20 }
             }
             CapabilityKind::Resource | CapabilityKind::Template => {
-                Self { pages: 200, entries: 10_000, bytes: 8 << 20 }
+                Self { pages: 200, entries: 10_000, bytes: 4 << 20 }
             }
         }
     }
@@ -298,6 +297,11 @@ impl Collector {
             }
             Some(_) => Err(garbage),
         }
+    }
+
+    /// Ends the list before its last page.
+    pub(crate) const fn cut(&mut self) {
+        self.list.truncated = true;
     }
 
     pub(crate) fn finish(mut self) -> (DefinitionList, ParamHeaders) {

@@ -108,7 +108,10 @@ impl Calls {
             Ok(result) => result,
             Err(refusal) => return CallOutcome::of_refusal(governance, refusal, Executed::Yes),
         };
-        match self.judge_answer(dispatch, dispatch.answer(result)).await {
+        let is_of_pages = is_of_pages(dispatch, &result);
+        let answer = dispatch.answer(result);
+        let answer = if is_of_pages { answer.of_pages() } else { answer };
+        match self.judge_answer(dispatch, answer).await {
             Ok(answer) => {
                 let tool = &dispatch.visible.tool;
                 self.follow_answer(&dispatch.ctx, tool, answer.ruling());
@@ -323,6 +326,18 @@ fn narrow_page(part: &mut Value, rules: Option<&AppRules>) -> bool {
         members.insert(META.to_owned(), json!({ (UI): held }));
     }
     is_cut || less
+}
+
+/// Returns true for the read of a page of an app, where such pages pass, that gives pages and nothing else.
+fn is_of_pages(dispatch: &Dispatch, result: &CallResult) -> bool {
+    let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
+    let is_read = dispatch.visible.tool.id.kind() == CapabilityKind::Resource
+        && uri.is_some_and(apps::is_page)
+        && dispatch.visible.connection.server().apps().is_some();
+    let is_page =
+        |part: Node<'_>| part.get("mimeType").and_then(Node::text) == Some(apps::MEDIA_TYPE);
+    let told = result.more.iter().filter(|(name, _)| name == CONTENTS);
+    is_read && told.filter_map(|(_, told)| told.root().items()).flatten().all(is_page)
 }
 
 /// Member of the answer to a completion.

@@ -17,7 +17,6 @@ use crate::{
     capability::{Capability, CapabilityKind},
     dlp::{Action, Category, Direction, Engine, Finding, Findings, Pace, Subject},
     json::{Document, JsonValue, Node, ObjectWriter},
-    mcp::apps,
     policy::{Obligation, Phase, Question},
 };
 
@@ -74,6 +73,8 @@ pub struct Answer {
     is_error: bool,
     /// The answer before its texts in base64 were opened.
     sealed: Option<Sealed>,
+    /// Pages of an app, for a host that shows them.
+    is_page: bool,
 }
 
 /// Shape of an answer.
@@ -94,7 +95,13 @@ impl Answer {
         match &content.structured {
             Some(result) if result.root().is_object() && !content.is_error => {
                 let result = result.clone();
-                Self { result, form: Form::Structured, is_error: false, sealed: None }
+                Self {
+                    result,
+                    form: Form::Structured,
+                    is_error: false,
+                    sealed: None,
+                    is_page: false,
+                }
             }
             Some(_) | None if content.kind != CapabilityKind::Tool => Self::mcp(content),
             Some(_) | None => Self::mcp(CallResult { more: Vec::new(), ..content }),
@@ -127,7 +134,14 @@ impl Answer {
             result.member(name, member.root());
         }
         let (result, sealed) = blobs::open(result.finish());
-        Self { result, form: Form::Mcp, is_error, sealed }
+        Self { result, form: Form::Mcp, is_error, sealed, is_page: false }
+    }
+
+    /// The same answer of nothing but pages of an app.
+    #[must_use]
+    pub const fn of_pages(mut self) -> Self {
+        self.is_page = true;
+        self
     }
 
     /// Questions of the tool instead of a result. They leave by the same rules; policies on answers
@@ -135,7 +149,7 @@ impl Answer {
     #[must_use]
     pub fn questions(requests: Map<String, Value>) -> Self {
         let result = Document::of(&Value::Object(requests));
-        Self { result, form: Form::Questions, is_error: false, sealed: None }
+        Self { result, form: Form::Questions, is_error: false, sealed: None, is_page: false }
     }
 
     fn object(&self) -> Option<Node<'_>> {
@@ -285,7 +299,7 @@ impl<Mode> Permitted<Answer, Mode> {
     ) -> Result<Cleared<Answer, Mode>, Denial> {
         let Self { inner: mut answer, findings, obligations, mut ruling, mode } = self;
         let is_verbatim = tool.id.kind() == CapabilityKind::Skill;
-        let is_page = tool.id.kind() == CapabilityKind::Resource && apps::is_page(tool.id.name());
+        let is_page = answer.is_page;
         let is_program = |finding: &Finding| {
             let mut asked = obligations.iter();
             let is_hidden = is_page && finding.category() == Category::Hidden;

@@ -1,7 +1,7 @@
 //! `subscriptions/listen`: a stream that tells when the tools, prompts and resources that the caller may use
 //! change, and what becomes of its tasks.
 //!
-//! The stream looks again every two seconds with the token that opened it, so what it tells is what
+//! The stream looks again every two seconds with the token that opened it, so what it tells of lists is what
 //! `tools/list` would show then, whatever changed: a server's list, policies, a quarantine, the
 //! caller's connections. It ends with the token, by an error, and with the node, by a result.
 
@@ -143,7 +143,7 @@ impl Listener {
     async fn news(&mut self) -> Result<Bytes, Outcome> {
         let Some(seen) = self.seen.clone() else {
             self.seen = Some(Box::pin(self.look()).await?);
-            Box::pin(self.resources.told()).await;
+            Box::pin(self.resources.settle()).await;
             let honoured =
                 self.wanted.iter().map(|kind| (member_of(*kind).to_owned(), json!(true)));
             let tasks = self.tasks.ids().map(|ids| ("taskIds".to_owned(), ids));
@@ -175,17 +175,18 @@ impl Listener {
             }
             let gateway = Arc::clone(&self.open.gateway);
             let changed = self.resources.changed(&gateway, &self.ctx);
-            if !changed.is_empty() {
-                let updated = |uri: String| {
-                    let more = Map::from_iter([("uri".to_owned(), json!(uri))]);
-                    self.note("notifications/resources/updated", more)
-                };
-                return Ok(changed.into_iter().flat_map(updated).collect());
-            }
+            let updated = |uri: String| {
+                let more = Map::from_iter([("uri".to_owned(), json!(uri))]);
+                self.note("notifications/resources/updated", more)
+            };
+            let mut told: Vec<u8> = changed.into_iter().flat_map(updated).collect();
             let news = Box::pin(self.tasks.news(&gateway, &self.ctx, &self.face)).await;
             if let Some(mut state) = news {
                 state.remove("resultType");
-                return Ok(self.note("notifications/tasks", state));
+                told.extend(self.note("notifications/tasks", state));
+            }
+            if !told.is_empty() {
+                return Ok(Bytes::from(told));
             }
         }
         Ok(sse::COMMENT)

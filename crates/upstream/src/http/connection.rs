@@ -39,7 +39,7 @@ const REPLY: Duration = Duration::from_secs(10);
 /// Messages that are accepted of a server besides its answers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AcceptedMessages {
-    /// Announcements of changes of its tools.
+    /// Announcements of changes of its lists.
     pub(crate) announcements: bool,
     /// Forms, if it speaks the older era.
     pub(crate) forms: Forms,
@@ -123,7 +123,7 @@ impl Connection {
     }
 
     /// Another connection to the same server, which shows another credential and accepts no
-    /// announcements.
+    /// announcements of lists.
     pub(crate) fn beside(&self, credential: Option<Credential>) -> (Self, Stop) {
         let stop = self.stop.child_token();
         let guard = stop.clone().drop_guard();

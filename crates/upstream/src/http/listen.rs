@@ -41,7 +41,7 @@ pub(super) async fn once(connection: &Arc<Connection>, stream: SessionStream) {
 pub(super) struct SessionStream {
     pub(super) era: Era,
     pub(super) headers: HeaderMap,
-    /// True if changes of tools are announced on it.
+    /// True if changes of lists are announced on it.
     pub(super) announces: bool,
     /// The resources that it is to tell of, in the modern era; of none, it tells of lists.
     pub(super) watched: Vec<Arc<str>>,
@@ -119,6 +119,10 @@ impl Listener {
         if !response.status().is_success() || Body::of(&response) != Body::Events {
             return Over::NotOffered;
         }
+        if self.stream.opened.is_cancelled() && self.stream.era != Era::Modern {
+            self.connection.announcer.watched.fell_behind();
+            self.connection.announcer.watched.acknowledge();
+        }
         self.stream.opened.cancel();
         // Something may have been announced before anybody listened, also between the beginning of
         // the session and now.
@@ -142,7 +146,7 @@ impl Listener {
             Ok(Incoming::ResourceChanged(uri)) => {
                 self.connection.announcer.watched.changed(&uri);
             }
-            Ok(Incoming::Acknowledged) if !self.stream.watched.is_empty() => {
+            Ok(Incoming::Acknowledged(_)) if !self.stream.watched.is_empty() => {
                 self.connection.announcer.watched.acknowledge();
             }
             Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
@@ -154,7 +158,7 @@ impl Listener {
             Ok(
                 Incoming::Answer { .. }
                 | Incoming::Progress { .. }
-                | Incoming::Acknowledged
+                | Incoming::Acknowledged(_)
                 | Incoming::Notification
                 | Incoming::Request(_),
             )

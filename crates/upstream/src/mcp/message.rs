@@ -11,6 +11,7 @@ use portcullis_core::{
             RESOURCE_NOT_FOUND, UNSUPPORTED_VERSION, URL_ELICITATION,
         },
         interaction::ClientCapabilities,
+        meta,
     },
     refusal::{Executed, UpstreamReason},
 };
@@ -34,8 +35,8 @@ pub(crate) enum Incoming {
     ListChanged,
     /// The resource of this URI changed.
     ResourceChanged(String),
-    /// The server tells of what it was asked to tell of.
-    Acknowledged,
+    /// The server tells of what it was asked to tell of by the request of this id.
+    Acknowledged(Option<u64>),
     /// The progress of the request that has this id.
     Progress {
         token: u64,
@@ -218,7 +219,11 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 let uri = uri.filter(|uri| uri.len() <= MAX_URI_BYTES);
                 uri.map_or(Incoming::Notification, |uri| Incoming::ResourceChanged(uri.to_owned()))
             }
-            (None, "notifications/subscriptions/acknowledged") => Incoming::Acknowledged,
+            (None, "notifications/subscriptions/acknowledged") => {
+                let meta = root.get("params").and_then(|params| params.get(meta::META));
+                let stream = meta.and_then(|meta| meta.get(meta::SUBSCRIPTION_ID));
+                Incoming::Acknowledged(stream.map(Node::to_value).as_ref().and_then(own_id))
+            }
             (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio::{sync::watch, time::Instant};
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use crate::{
     announced::{Announcer, Watched},
@@ -98,6 +98,14 @@ impl Link {
         match self {
             Self::Http { http, .. } => http.watched(),
             Self::Stdio(stdio) => stdio.watched(),
+        }
+    }
+
+    /// Cancelled at its end.
+    pub(super) fn stop(&self) -> &CancellationToken {
+        match self {
+            Self::Http { http, .. } => http.stop(),
+            Self::Stdio(stdio) => stdio.stop(),
         }
     }
 

@@ -7,24 +7,30 @@ use portcullis_core::{
     mcp::{Era, Method},
     refusal::UpstreamReason,
 };
-use tokio::time::{Instant, sleep, timeout};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep, timeout},
+};
 
 use super::{Inner, Server, link::Link};
 use crate::{
-    announced::{Watch, Watched},
+    announced::Watch,
     error::{CallError, CallErrorKind},
-    mcp::outgoing::Outgoing,
+    mcp::{era::Peer, outgoing::Outgoing},
 };
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// Changes of what is watched in this time are made together.
-const TOGETHER: Duration = Duration::from_millis(250);
-/// Longest time for one request, and in which two streams are open.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Time between two looks whether the session is the same.
+const TOGETHER: Duration = Duration::from_secs(1);
+/// Longest time in which two streams are open.
+const OVERLAP: Duration = Duration::from_secs(5);
+/// Longest time until a stream is acknowledged.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// Time between two looks whether a session is the same, and looks after which the server is asked.
 const LOOK: Duration = Duration::from_secs(2);
-/// Longest time for which one stream is asked for.
+const LOOKS_PER_PING: u32 = 30;
+/// Longest time for which one stream is asked for over stdio.
 const STREAM: Duration = Duration::from_hours(1);
 
 type Stream<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
@@ -45,7 +51,13 @@ impl Server {
         }
         let (watch, is_first) = self.0.link.watched().add(org, uri)?;
         if is_first {
-            self.0.link.tasks().spawn(follow(Arc::clone(&self.0)));
+            let (inner, stop) = (Arc::clone(&self.0), self.0.link.stop().clone());
+            self.0.link.tasks().spawn(async move {
+                tokio::select! {
+                    () = stop.cancelled() => {}
+                    () = follow(&inner) => {}
+                }
+            });
         }
         Some(watch)
     }
@@ -58,27 +70,37 @@ impl Server {
 }
 
 /// Makes the server tell of what is watched, until nothing is.
-async fn follow(inner: Arc<Inner>) {
-    let (link, watched) = (&inner.link, inner.link.watched());
+async fn follow(inner: &Inner) {
+    let watched = inner.link.watched();
     let mut pause = FIRST_PAUSE;
     let mut before: Option<Stream<'_>> = None;
     loop {
         let mut changes = watched.changes();
+        if let (true, Some(Peer { era: Era::Legacy(_), number, .. })) =
+            (watched.is_empty(), inner.link.known_peer())
+        {
+            // A server of the older era goes on for as long as the session lasts.
+            drop(before.take());
+            let _unheard = subscribe(inner, &[], number).await;
+        }
         let Some(uris) = watched.followed() else { return };
         let opened = Instant::now();
         let mut acknowledged = watched.acknowledgements();
-        let mut stream: Stream<'_> = Box::pin(tell(link, watched, uris));
+        let mut stream: Stream<'_> = Box::pin(tell(inner, uris));
         // The one before tells until this one does.
-        let other = before.take();
         let is_over = tokio::select! {
             biased;
             () = &mut stream => true,
-            () = ended(other) => false,
-            _ = timeout(PATIENCE, acknowledged.changed()) => false,
+            Ok(()) = acknowledged.changed() => false,
+            () = close_late(before.take()) => {
+                watched.fell_behind();
+                false
+            }
         };
         if !is_over {
             tokio::select! {
                 () = &mut stream => {}
+                () = expire(acknowledged) => {}
                 _ = changes.changed() => {
                     sleep(TOGETHER).await;
                     before = Some(stream);
@@ -95,16 +117,28 @@ async fn follow(inner: Arc<Inner>) {
     }
 }
 
-async fn ended(stream: Option<Stream<'_>>) {
+/// Keeps a stream for a while beside the next one.
+async fn close_late(stream: Option<Stream<'_>>) {
     match stream {
-        Some(stream) => stream.await,
-        None => pending().await,
+        Some(stream) => {
+            let _late = timeout(OVERLAP, stream).await;
+        }
+        None => sleep(OVERLAP).await,
+    }
+}
+
+/// Ends when the server says for too long nothing about the stream. One that was acknowledged does not expire.
+async fn expire(mut acknowledged: watch::Receiver<u64>) {
+    let is_new = acknowledged.has_changed().unwrap_or_default();
+    if is_new || timeout(PATIENCE, acknowledged.changed()).await.is_ok() {
+        pending::<()>().await;
     }
 }
 
 /// Makes the server tell of these resources, until it ends that or cannot.
-async fn tell(link: &Link, watched: &Watched, uris: Vec<Arc<str>>) {
-    let Ok(peer) = link.peer(Instant::now() + PATIENCE).await else { return };
+async fn tell(inner: &Inner, uris: Vec<Arc<str>>) {
+    let (link, watched) = (&inner.link, inner.link.watched());
+    let Ok(peer) = link.peer(Instant::now() + inner.call_timeout).await else { return };
     if !peer.tells_of_resources {
         return sleep(LONGEST_PAUSE).await;
     }
@@ -115,12 +149,26 @@ async fn tell(link: &Link, watched: &Watched, uris: Vec<Arc<str>>) {
             let _ended = stdio.exchange(&request, Instant::now() + STREAM).await;
         }
         (Era::Legacy(_), _) => {
-            if subscribe(link, watched, &uris, peer.number).await.is_ok() {
+            if subscribe(inner, &uris, peer.number).await.is_ok() {
                 watched.acknowledge();
-                while link.known_peer().is_some_and(|now| now.number == peer.number) {
-                    sleep(LOOK).await;
-                }
+                stay(inner, peer.number).await;
             }
+        }
+    }
+}
+
+/// Waits until there is another session than the one of this number, or none.
+async fn stay(inner: &Inner, number: u64) {
+    for look in 1_u32.. {
+        sleep(LOOK).await;
+        let deadline = Instant::now() + inner.call_timeout;
+        if look.is_multiple_of(LOOKS_PER_PING) {
+            // A server that was started anew is found out by asking it.
+            let _known = inner.link.exchange(&Outgoing::bare(Method::Ping), deadline).await;
+        }
+        match inner.link.peer(deadline).await {
+            Ok(peer) if peer.number == number => {}
+            Ok(_) | Err(_) => return,
         }
     }
 }
@@ -133,22 +181,21 @@ const fn is_answer(error: CallError) -> bool {
     )
 }
 
-/// Tells a server of the older era what is watched in a session, and what is no more. An error of its own is an answer.
-async fn subscribe(
-    link: &Link,
-    watched: &Watched,
-    uris: &[Arc<str>],
-    peer: u64,
-) -> Result<(), CallError> {
+/// Tells a server of the older era what is watched in a session, and what is no more. Of what it refuses it does not tell.
+async fn subscribe(inner: &Inner, uris: &[Arc<str>], session: u64) -> Result<(), CallError> {
+    let watched = inner.link.watched();
     let wanted: BTreeSet<Arc<str>> = uris.iter().cloned().collect();
-    let known = watched.subscribed_in(peer);
+    let known = watched.subscribed_in(session);
     let asked = wanted.difference(&known).map(|uri| (uri, Method::Subscribe));
     let ended = known.difference(&wanted).map(|uri| (uri, Method::Unsubscribe));
-    for (uri, method) in asked.chain(ended) {
-        let request = Outgoing { uri: Some(&**uri), peer: Some(peer), ..Outgoing::bare(method) };
-        match link.exchange(&request, Instant::now() + PATIENCE).await {
-            Err(error) if !is_answer(error) => return Err(error),
-            Ok(_) | Err(_) => watched.set_subscribed(uri, method == Method::Subscribe),
+    for (uri, method) in ended.chain(asked) {
+        // Whether or not the answer comes, it may have taken effect.
+        watched.set_subscribed(session, uri, false);
+        let request = Outgoing { uri: Some(&**uri), peer: Some(session), ..Outgoing::bare(method) };
+        match inner.link.exchange(&request, Instant::now() + inner.call_timeout).await {
+            Ok(_) => watched.set_subscribed(session, uri, method == Method::Subscribe),
+            Err(error) if is_answer(error) => {}
+            Err(error) => return Err(error),
         }
     }
     Ok(())

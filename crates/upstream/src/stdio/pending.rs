@@ -119,6 +119,11 @@ impl Pending {
         }
     }
 
+    /// Returns true if the answer to a request is waited for.
+    pub(super) fn is_waiting(&self, id: u64) -> bool {
+        self.lock().waiting.contains_key(&id)
+    }
+
     /// The calls that wait and have forms answered.
     pub(super) fn forms(&self) -> Vec<FormTally> {
         self.lock().waiting.values().filter_map(|waiting| waiting.forms.clone()).collect()

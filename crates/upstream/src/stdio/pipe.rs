@@ -213,7 +213,8 @@ impl Pipe {
         };
         let Ok(arrival) = answered.await? else {
             let executed = sending.ticket.withdraw();
-            if executed != Executed::No {
+            // A stream has no answer before its end.
+            if executed != Executed::No && request.method != Method::Listen {
                 self.liveness.health();
             }
             return Err(CallError::timeout(after, executed));
@@ -368,8 +369,11 @@ impl Reader {
                 self.announcer.watched.changed(&uri);
                 false
             }
-            Ok(Incoming::Acknowledged) => {
-                self.announcer.watched.acknowledge();
+            Ok(Incoming::Acknowledged(stream)) => {
+                // The stream of lists was sent as a notification is.
+                if stream.is_some_and(|id| self.pending.is_waiting(id)) {
+                    self.announcer.watched.acknowledge();
+                }
                 false
             }
             Ok(Incoming::Request(request)) => {

@@ -39,6 +39,9 @@ impl Tools {
                     Some((name, _)) => (name, None),
                     None => (rest, Some(size)),
                 };
+                if name.is_empty() {
+                    continue;
+                }
                 let entry = (name, size.is_some());
                 if !found.contains_key(&entry) && (size.is_none() || may_read(file)) {
                     found.insert(entry, size);

@@ -16,8 +16,14 @@ pub struct ResourceWatch {
 
 impl ResourceWatch {
     /// Waits until the server said that it tells of the resource.
-    pub async fn told(&self) {
-        self.watch.told().await;
+    pub async fn wait_until_told(&self) {
+        self.watch.wait_until_told().await;
+    }
+
+    /// Returns true if the server tells of the resource.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.watch.is_told()
     }
 
     /// Returns true if the resource may have changed since this was asked last.
@@ -39,6 +45,9 @@ impl Tools {
         known: Option<ResourceWatch>,
     ) -> Option<ResourceWatch> {
         let asked = parse_id(CapabilityKind::Resource, &format!("{provider}:{uri}")).ok()?;
+        // Few of what may be asked for is listed, and the rest takes longer to find.
+        let connection = ctx.session.connections.get(provider)?;
+        self.catalogue.tool_through(connection, asked.as_str())?;
         let visible = self.find_used(ctx, &asked, Some(uri)).ok()?;
         if visible.tool.id != asked {
             return None;

@@ -18,7 +18,6 @@ use super::{
     json::{Json, PLAIN},
     schema_form,
     signed_in::Guest,
-    tools::PATH,
 };
 use crate::{
     exchange::body,
@@ -26,6 +25,9 @@ use crate::{
     pages::form::Form,
     v1::{self, PromptPath, SkillPath, ToolPath},
 };
+
+/// The address of the list.
+pub(super) const PATH: &str = "/console/tools";
 
 /// The subject of a page.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use portcullis_core::{capability::CapabilityKind, principal::Scope, refusal::Ref
 use super::{
     CSP_OF_PICTURES, PageResult,
     api::{ApiReply, Problem},
-    capability::{Capability, pages_of},
+    capability::{Capability, PATH, pages_of},
     form::Choices,
     json::{self, Json},
     plot::sparkline_of_list,
@@ -27,7 +27,6 @@ use crate::{
     v1,
 };
 
-pub(super) const PATH: &str = "/console/tools";
 const ACCESSES: Choices =
     &[("", "any"), ("allow", "allow"), ("conditional", "conditional"), ("deny", "deny")];
 const KINDS: Choices = &[

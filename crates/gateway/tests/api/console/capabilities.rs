@@ -24,7 +24,7 @@ when { context.resource.path like "*/board" };
 
 const ATTACK: &str = "</pre><script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}";
 const SHOWN: &str =
-    "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;[U+202E]";
+    "&lt;/pre&gt;&lt;script&gt;alert(1)&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;";
 const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>";
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n and so on";
 const MANUAL: &str =
