@@ -4,8 +4,8 @@
 #   server carries messages alone (MCP 2026-07-28, basic/transports, "stdio").
 # Happens: the client answers a list that the server does not offer with an empty one and writes a notice by
 #   console.debug, which is standard output in Node. A program that prints JSON, or a stdio server that asks another
-#   server, sends a line that its reader cannot parse. No option turns the notice off; the warnings of the package use
-#   console.warn, which is standard error.
+#   server, sends a line that its reader cannot parse. The warnings of the package use console.warn, which is
+#   standard error.
 set -euo pipefail
 sed -n 's/^# //p' "$0"
 work=$(mktemp -d)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Packages: @modelcontextprotocol/server-everything 2026.8.31 with @modelcontextprotocol/sdk 1.32.2 (npm).
-# Expected: for a resource that does not exist, a server of MCP 2025-11-25 answers with the code -32002
-#   (server/resources, "Error Handling"), by which a client tells a missing resource from a wrong request. The message is one sentence.
+# Expected: for a resource that does not exist, a server of MCP 2025-11-25 should answer with the code -32002
+#   (server/resources, "Error Handling"), by which a client tells a missing resource from a wrong request. The message
+#   is one sentence.
 # Happens: the reference server, by the official SDK, answers -32602 (invalid parameters) for an unknown URI and -32603
 #   (internal error) for one that fits a template. The SDK writes `MCP error -32602: ` into the message that it sends,
 #   though the code is a member of its own, and its client writes the same once more.
