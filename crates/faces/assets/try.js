@@ -184,7 +184,8 @@ if (keeping && raw) {
 }
 const going = document.querySelector("form[data-go-on]");
 const kept = going && JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
-if (kept && kept.tool.startsWith(`${going.dataset.goOn}:`)) {
+const provider = kept?.tool.replace(/^(prompt|resource|skill):/, "").split(":")[0];
+if (kept && provider === going.dataset.goOn) {
   going.elements.tool.value = kept.tool;
   going.elements.raw.value = kept.raw;
   going.addEventListener("submit", () => sessionStorage.removeItem(KEPT));

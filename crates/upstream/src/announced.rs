@@ -179,6 +179,13 @@ impl Watched {
         add_one(&self.acknowledged);
     }
 
+    /// The server does not tell of a resource, although it was asked to.
+    pub(crate) fn refuse(&self, uri: &str) {
+        if let Some(Resource { told, .. }) = self.registry().by_uri.get(uri) {
+            told.is_asked.store(false, Ordering::Release);
+        }
+    }
+
     /// For a while the server told nobody.
     pub(crate) fn fell_behind(&self) {
         self.is_behind.store(true, Ordering::Release);

@@ -102,11 +102,6 @@ impl CallError {
         *self == Self::new_peer()
     }
 
-    /// Returns true if it did not answer in time.
-    pub(crate) const fn is_late(&self) -> bool {
-        matches!(self.kind, CallErrorKind::Timeout { .. })
-    }
-
     /// The upstream knows no such method, or not with these parameters.
     pub(crate) const fn not_offered() -> Self {
         Self::upstream(UpstreamReason::JsonrpcError, Executed::No)

@@ -282,13 +282,6 @@ impl Server {
                 |error: CallError| cursor.is_some() || error != CallError::not_offered();
             let page = match page {
                 Err(error) if self.0.kinds.len() > 1 && !is_offered(error) => break,
-                // Of a long list that takes long, what was read in time counts.
-                Err(error)
-                    if kind != CapabilityKind::Tool && cursor.is_some() && error.is_late() =>
-                {
-                    collector.cut();
-                    break;
-                }
                 page => page.map_err(CallError::before_the_call)?,
             };
             peer = Some(page.peer);

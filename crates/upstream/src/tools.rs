@@ -299,11 +299,6 @@ impl Collector {
         }
     }
 
-    /// Ends the list before its last page.
-    pub(crate) const fn cut(&mut self) {
-        self.list.truncated = true;
-    }
-
     pub(crate) fn finish(mut self) -> (DefinitionList, ParamHeaders) {
         if !self.is_offered {
             self.list.not_offered.push(self.kind);

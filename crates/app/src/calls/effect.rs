@@ -328,12 +328,14 @@ fn narrow_page(part: &mut Value, rules: Option<&AppRules>) -> bool {
     is_cut || less
 }
 
-/// Returns true for the read of a page of an app, where such pages pass, that gives pages and nothing else.
+/// Returns true for the read of a page of an app, where such pages pass, by a client that says that it shows them, if it
+/// gives pages and nothing else.
 fn is_of_pages(dispatch: &Dispatch, result: &CallResult) -> bool {
     let uri = dispatch.call.input().get("uri").and_then(JsonValue::text);
     let is_read = dispatch.visible.tool.id.kind() == CapabilityKind::Resource
         && uri.is_some_and(apps::is_page)
-        && dispatch.visible.connection.server().apps().is_some();
+        && dispatch.visible.connection.server().apps().is_some()
+        && dispatch.call.round().capabilities.ui;
     let is_page =
         |part: Node<'_>| part.get("mimeType").and_then(Node::text) == Some(apps::MEDIA_TYPE);
     let told = result.more.iter().filter(|(name, _)| name == CONTENTS);

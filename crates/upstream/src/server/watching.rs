@@ -69,6 +69,15 @@ impl Server {
     }
 }
 
+/// Beginning of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    Acknowledged,
+    /// The server says nothing yet.
+    Late,
+    Ended,
+}
+
 /// Makes the server tell of what is watched, until nothing is.
 async fn follow(inner: &Inner) {
     let watched = inner.link.watched();
@@ -88,26 +97,28 @@ async fn follow(inner: &Inner) {
         let mut acknowledged = watched.acknowledgements();
         let mut stream: Stream<'_> = Box::pin(tell(inner, uris));
         // The one before tells until this one does.
-        let is_over = tokio::select! {
+        let opening = tokio::select! {
             biased;
-            () = &mut stream => true,
-            Ok(()) = acknowledged.changed() => false,
-            () = close_late(before.take()) => {
-                watched.fell_behind();
-                false
-            }
+            () = &mut stream => Opening::Ended,
+            _ = acknowledged.changed() => Opening::Acknowledged,
+            () = close_late(before.take()) => Opening::Late,
         };
-        if !is_over {
-            tokio::select! {
-                () = &mut stream => {}
-                () = expire(acknowledged) => {}
-                _ = changes.changed() => {
-                    sleep(TOGETHER).await;
-                    before = Some(stream);
-                    continue;
-                }
+        if opening == Opening::Late {
+            watched.fell_behind();
+        }
+        if opening != Opening::Ended {
+            let is_kept = tokio::select! {
+                () = &mut stream => false,
+                () = expire(acknowledged), if opening == Opening::Late => false,
+                _ = changes.changed() => timeout(TOGETHER, &mut stream).await.is_err(),
+            };
+            if is_kept {
+                before = Some(stream);
+                continue;
             }
         }
+        // What is not awaited may hold what others wait for.
+        drop(stream);
         watched.fell_behind();
         if opened.elapsed() > LONGEST_PAUSE {
             pause = FIRST_PAUSE;
@@ -127,10 +138,9 @@ async fn close_late(stream: Option<Stream<'_>>) {
     }
 }
 
-/// Ends when the server says for too long nothing about the stream. One that was acknowledged does not expire.
+/// Ends when the server says for too long nothing about the stream.
 async fn expire(mut acknowledged: watch::Receiver<u64>) {
-    let is_new = acknowledged.has_changed().unwrap_or_default();
-    if is_new || timeout(PATIENCE, acknowledged.changed()).await.is_ok() {
+    if timeout(PATIENCE, acknowledged.changed()).await.is_ok() {
         pending::<()>().await;
     }
 }
@@ -194,7 +204,7 @@ async fn subscribe(inner: &Inner, uris: &[Arc<str>], session: u64) -> Result<(),
         let request = Outgoing { uri: Some(&**uri), peer: Some(session), ..Outgoing::bare(method) };
         match inner.link.exchange(&request, Instant::now() + inner.call_timeout).await {
             Ok(_) => watched.set_subscribed(session, uri, method == Method::Subscribe),
-            Err(error) if is_answer(error) => {}
+            Err(error) if is_answer(error) => watched.refuse(uri),
             Err(error) => return Err(error),
         }
     }

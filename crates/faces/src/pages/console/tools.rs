@@ -56,7 +56,7 @@ pub(crate) async fn list(guest: Guest, filters: Filters) -> PageResult {
     // Ids of resources may have commas, which part the ids that counts are asked for.
     let has_counts = matches!(kind, CapabilityKind::Tool | CapabilityKind::Prompt);
     let may_count = has_counts && guest.may(Scope::AuditRead);
-    let tools = guest.with_calls(kind, reply.items()).await;
+    let tools = guest.with_calls(kind, reply.items(), may_count).await;
     let pages = pages_of(kind);
     let page = ToolsPage { frame, filters, kind, pages, tools, may_count, more, left_out };
     Ok(render(StatusCode::OK, &page))
@@ -196,7 +196,15 @@ impl Guest {
     }
 
     /// Entries of a list, with their calls for people who may read the log.
-    async fn with_calls(&self, kind: CapabilityKind, tools: Vec<Json>) -> Vec<(Json, Html)> {
+    async fn with_calls(
+        &self,
+        kind: CapabilityKind,
+        tools: Vec<Json>,
+        may_count: bool,
+    ) -> Vec<(Json, Html)> {
+        if !may_count {
+            return tools.into_iter().map(|tool| (tool, Html::default())).collect();
+        }
         let id = |tool: &Json| format!("{}{}", kind.prefix(), tool.text("/id"));
         let ids: Vec<String> = tools.iter().map(id).collect();
         let query = Filters::of("tools", &ids.join(",")).query().unwrap_or_default();

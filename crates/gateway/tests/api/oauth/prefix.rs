@@ -127,7 +127,7 @@ async fn a_client_a_browser_and_the_command_line_get_in_below_a_path() {
     browser.click("Allow", "/callback?code=");
     let said = program.says(|line| serde_json::from_str(line).ok().filter(Value::is_object)).await;
     browser.go(&format!("{public}/console"), "Events");
-    let tools = browser.click("Tools", "sample:list_items");
+    let tools = browser.click("Capabilities", "sample:list_items");
     let out = browser.click("Sign out", "login-link");
 
     assert!(said["result"]["structuredContent"].is_object(), "{said}");
