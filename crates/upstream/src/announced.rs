@@ -166,11 +166,14 @@ impl Watched {
         self.acknowledged.subscribe()
     }
 
-    /// The server tells of what is watched.
-    pub(crate) fn acknowledge(&self) {
+    /// The server tells of what is watched, or of these resources among it.
+    pub(crate) fn acknowledge(&self, named: Option<&[String]>) {
+        let named: Option<BTreeSet<&str>> =
+            named.map(|named| named.iter().map(String::as_str).collect());
         let was_behind = self.is_behind.swap(false, Ordering::AcqRel);
-        for Resource { told, .. } in self.registry().by_uri.values() {
-            let is_asked = told.is_asked.load(Ordering::Acquire);
+        for (uri, Resource { told, .. }) in &self.registry().by_uri {
+            let is_named = named.as_ref().is_none_or(|named| named.contains(&**uri));
+            let is_asked = is_named && told.is_asked.load(Ordering::Acquire);
             let was_told = told.is_told.fetch_or(is_asked, Ordering::AcqRel);
             if was_told && was_behind {
                 told.changed();
@@ -184,6 +187,13 @@ impl Watched {
         if let Some(Resource { told, .. }) = self.registry().by_uri.get(uri) {
             told.is_asked.store(false, Ordering::Release);
         }
+    }
+
+    /// The stream of a session broke off: its server may have forgotten what it was asked about.
+    pub(crate) fn interrupt(&self) {
+        self.subscribed.lock().unwrap_or_else(PoisonError::into_inner).1.clear();
+        self.fell_behind();
+        add_one(&self.changes);
     }
 
     /// For a while the server told nobody.
@@ -304,10 +314,12 @@ mod tests {
             assert_eq!(heard.collect::<Vec<_>>(), told, "{changed}");
         }
         watched.followed();
-        watched.acknowledge();
-        assert!(all.iter_mut().all(|it| !it.has_changed()));
+        watched.acknowledge(Some(&["x://c".to_owned()]));
+        assert_eq!(all.iter().filter(|it| it.is_told()).count(), 1);
+        watched.acknowledge(None);
+        assert!(all.iter_mut().all(|it| it.is_told() && !it.has_changed()));
         watched.fell_behind();
-        watched.acknowledge();
+        watched.acknowledge(None);
         assert!(all.iter_mut().all(Watch::has_changed));
     }
 

@@ -1,6 +1,12 @@
 //! Hearing when a server's lists and resources change, and what a server of the older era asks outside of answers.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use http::{HeaderMap, HeaderValue};
 use portcullis_core::mcp::{Era, Method};
@@ -26,14 +32,14 @@ const MAX_ANNOUNCEMENT_BYTES: usize = 64 << 10;
 /// Listens in the background until the guard is dropped.
 pub(super) fn start(connection: &Arc<Connection>, stream: SessionStream) -> DropGuard {
     let stop = connection.stop.child_token();
-    let listener = Listener { connection: connection.clone(), stream };
+    let listener = Listener::new(connection, stream);
     connection.tasks.spawn(listener.run(stop.clone()));
     stop.drop_guard()
 }
 
 /// Listens once, until the server ends that or cannot be reached.
 pub(super) async fn once(connection: &Arc<Connection>, stream: SessionStream) {
-    let listener = Listener { connection: connection.clone(), stream };
+    let listener = Listener::new(connection, stream);
     let _over = listener.listen_once().await;
 }
 
@@ -63,6 +69,7 @@ impl SessionStream {
 struct Listener {
     connection: Arc<Connection>,
     stream: SessionStream,
+    was_open: AtomicBool,
 }
 
 /// End of a stream.
@@ -72,6 +79,10 @@ enum Over {
 }
 
 impl Listener {
+    fn new(connection: &Arc<Connection>, stream: SessionStream) -> Self {
+        Self { connection: Arc::clone(connection), stream, was_open: AtomicBool::new(false) }
+    }
+
     async fn run(self, stop: CancellationToken) {
         tokio::select! {
             () = stop.cancelled() => {}
@@ -86,8 +97,9 @@ impl Listener {
             let over = self.listen_once().await;
             self.stream.opened.cancel();
             match over {
-                Over::NotOffered => return,
-                Over::Ended => {}
+                // What was offered once is offered again when a proxy on the way is well.
+                Over::NotOffered if !self.was_open.load(Ordering::Acquire) => return,
+                Over::NotOffered | Over::Ended => {}
             }
             if started.elapsed() > LONGEST_PAUSE {
                 pause = FIRST_PAUSE;
@@ -119,15 +131,16 @@ impl Listener {
         if !response.status().is_success() || Body::of(&response) != Body::Events {
             return Over::NotOffered;
         }
-        if self.stream.opened.is_cancelled() && self.stream.era != Era::Modern {
-            self.connection.announcer.watched.fell_behind();
-            self.connection.announcer.watched.acknowledge();
+        if self.was_open.swap(true, Ordering::AcqRel) && self.stream.era != Era::Modern {
+            self.connection.announcer.watched.interrupt();
         }
         self.stream.opened.cancel();
         // Something may have been announced before anybody listened, also between the beginning of
         // the session and now.
         self.tools_changed();
-        let mut parser = Parser::new(MAX_ANNOUNCEMENT_BYTES);
+        // A server repeats what it was asked to tell of.
+        let asked: usize = self.stream.watched.iter().map(|uri| uri.len()).sum();
+        let mut parser = Parser::new(MAX_ANNOUNCEMENT_BYTES + 2 * asked);
         while let Ok(Some(piece)) = response.chunk().await {
             if parser.push(&piece).is_err() {
                 return Over::Ended;
@@ -146,8 +159,8 @@ impl Listener {
             Ok(Incoming::ResourceChanged(uri)) => {
                 self.connection.announcer.watched.changed(&uri);
             }
-            Ok(Incoming::Acknowledged(_)) if !self.stream.watched.is_empty() => {
-                self.connection.announcer.watched.acknowledge();
+            Ok(Incoming::Acknowledged { told, .. }) if !self.stream.watched.is_empty() => {
+                self.connection.announcer.watched.acknowledge(told.as_deref());
             }
             Ok(Incoming::Request(request)) if self.stream.era != Era::Modern => {
                 let calls = self.stream.forms.as_ref().map(|calls| calls.waiting());
@@ -158,7 +171,7 @@ impl Listener {
             Ok(
                 Incoming::Answer { .. }
                 | Incoming::Progress { .. }
-                | Incoming::Acknowledged(_)
+                | Incoming::Acknowledged { .. }
                 | Incoming::Notification
                 | Incoming::Request(_),
             )

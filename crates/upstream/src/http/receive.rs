@@ -353,7 +353,9 @@ impl<'a> Stream<'a> {
             Err(message::Malformed) if IdScanner::find(data) == Some(self.id) => {
                 Err(CallError::protocol(Executed::Unknown))
             }
-            Ok(Incoming::Answer { .. } | Incoming::Acknowledged(_) | Incoming::Notification)
+            Ok(
+                Incoming::Answer { .. } | Incoming::Acknowledged { .. } | Incoming::Notification,
+            )
             | Err(message::Malformed) => Ok(None),
         }
     }

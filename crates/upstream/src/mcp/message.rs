@@ -35,8 +35,11 @@ pub(crate) enum Incoming {
     ListChanged,
     /// The resource of this URI changed.
     ResourceChanged(String),
-    /// The server tells of what it was asked to tell of by the request of this id.
-    Acknowledged(Option<u64>),
+    /// The server tells of what it was asked to tell of by the request of this id: of these resources, if it names any.
+    Acknowledged {
+        stream: Option<u64>,
+        told: Option<Vec<String>>,
+    },
     /// The progress of the request that has this id.
     Progress {
         token: u64,
@@ -219,11 +222,7 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
                 let uri = uri.filter(|uri| uri.len() <= MAX_URI_BYTES);
                 uri.map_or(Incoming::Notification, |uri| Incoming::ResourceChanged(uri.to_owned()))
             }
-            (None, "notifications/subscriptions/acknowledged") => {
-                let meta = root.get("params").and_then(|params| params.get(meta::META));
-                let stream = meta.and_then(|meta| meta.get(meta::SUBSCRIPTION_ID));
-                Incoming::Acknowledged(stream.map(Node::to_value).as_ref().and_then(own_id))
-            }
+            (None, "notifications/subscriptions/acknowledged") => acknowledged(root),
             (None, "notifications/progress") => Progress::read(params().as_ref()).map_or(
                 Incoming::Notification,
                 |(token, progress)| Incoming::Progress { token, progress },
@@ -245,6 +244,17 @@ fn parse_strictly(bytes: &[u8]) -> Result<Incoming, Malformed> {
         (Some(_) | None, _) => return Err(Malformed),
     };
     Ok(Incoming::Answer { id, outcome })
+}
+
+/// The acknowledgement of a stream.
+fn acknowledged(message: Node<'_>) -> Incoming {
+    let params = message.get("params");
+    let stream = params.and_then(|params| params.get(meta::META)?.get(meta::SUBSCRIPTION_ID));
+    let stream = stream.map(Node::to_value).as_ref().and_then(own_id);
+    let told = params.and_then(|params| params.get("notifications")?.get("resourceSubscriptions"));
+    let told = told.and_then(Node::items);
+    let told = told.map(|all| all.filter_map(Node::text).map(str::to_owned).collect());
+    Incoming::Acknowledged { stream, told }
 }
 
 /// An id as we give them; some servers give it back as a text.

@@ -27,9 +27,8 @@ const TOGETHER: Duration = Duration::from_secs(1);
 const OVERLAP: Duration = Duration::from_secs(5);
 /// Longest time until a stream is acknowledged.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Time between two looks whether a session is the same, and looks after which the server is asked.
+/// Time between two looks whether a session is the same.
 const LOOK: Duration = Duration::from_secs(2);
-const LOOKS_PER_PING: u32 = 30;
 /// Longest time for which one stream is asked for over stdio.
 const STREAM: Duration = Duration::from_hours(1);
 
@@ -123,7 +122,9 @@ async fn follow(inner: &Inner) {
         if opened.elapsed() > LONGEST_PAUSE {
             pause = FIRST_PAUSE;
         }
-        sleep(pause).await;
+        sleep(FIRST_PAUSE).await;
+        // Who comes meanwhile does not wait for the end of the pause.
+        let _more = timeout(pause.saturating_sub(FIRST_PAUSE), changes.changed()).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
@@ -160,7 +161,7 @@ async fn tell(inner: &Inner, uris: Vec<Arc<str>>) {
         }
         (Era::Legacy(_), _) => {
             if subscribe(inner, &uris, peer.number).await.is_ok() {
-                watched.acknowledge();
+                watched.acknowledge(None);
                 stay(inner, peer.number).await;
             }
         }
@@ -169,14 +170,9 @@ async fn tell(inner: &Inner, uris: Vec<Arc<str>>) {
 
 /// Waits until there is another session than the one of this number, or none.
 async fn stay(inner: &Inner, number: u64) {
-    for look in 1_u32.. {
+    loop {
         sleep(LOOK).await;
-        let deadline = Instant::now() + inner.call_timeout;
-        if look.is_multiple_of(LOOKS_PER_PING) {
-            // A server that was started anew is found out by asking it.
-            let _known = inner.link.exchange(&Outgoing::bare(Method::Ping), deadline).await;
-        }
-        match inner.link.peer(deadline).await {
+        match inner.link.peer(Instant::now() + inner.call_timeout).await {
             Ok(peer) if peer.number == number => {}
             Ok(_) | Err(_) => return,
         }

@@ -369,10 +369,10 @@ impl Reader {
                 self.announcer.watched.changed(&uri);
                 false
             }
-            Ok(Incoming::Acknowledged(stream)) => {
+            Ok(Incoming::Acknowledged { stream, told }) => {
                 // The stream of lists was sent as a notification is.
                 if stream.is_some_and(|id| self.pending.is_waiting(id)) {
-                    self.announcer.watched.acknowledge();
+                    self.announcer.watched.acknowledge(told.as_deref());
                 }
                 false
             }
