@@ -53,7 +53,7 @@ pub(crate) struct Watched {
     changes: watch::Sender<u64>,
     /// Counts how often the server said that it tells of them.
     acknowledged: watch::Sender<u64>,
-    /// True while the server may have changed what nobody heard of.
+    /// True while changes of resources may have gone unheard.
     is_behind: AtomicBool,
     /// Resources that a server of the older era was asked about, in the session of this number.
     subscribed: Mutex<(u64, BTreeSet<Arc<str>>)>,
@@ -69,7 +69,7 @@ struct Registry {
 /// A resource that is watched.
 #[derive(Debug, Default)]
 struct Resource {
-    /// How often it is watched by each org.
+    /// Number of watches of each org.
     orgs: BTreeMap<OrgId, usize>,
     told: Arc<ResourceNews>,
 }
@@ -196,7 +196,7 @@ impl Watched {
         add_one(&self.changes);
     }
 
-    /// For a while the server told nobody.
+    /// Changes went unheard for a while.
     pub(crate) fn fell_behind(&self) {
         self.is_behind.store(true, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! What anybody may read before connecting: server cards (SEP-2127), and the catalogue of them (AI Catalog 0.9).
+//! Server cards (SEP-2127) and the catalogue of them (AI Catalog 0.9), which anybody may read before connecting.
 //!
 //! **Invariant:** all of it is from the configuration and the version of the gateway, nothing from a provider.
 
@@ -32,7 +32,7 @@ const SCHEMA: &str = "https://static.modelcontextprotocol.io/schemas/v1/server-c
 const CATALOGUE_VERSION: &str = "0.9";
 /// Most characters of the title and of the description of a card.
 const LONGEST: usize = 100;
-/// What follows the name of a provider in its description.
+/// End of the description of a provider, behind its name.
 const GOVERNED: &str = ", governed by Portcullis.";
 
 /// The server card of the gateway.

@@ -49,7 +49,7 @@ fn real() -> [Real; 3] {
     ]
 }
 
-/// What the official Python SDK is told by a server.
+/// The offer of a server as the official Python SDK is told of it.
 fn offer(mode: &str, wanted: &Value, prefix: &str, server: &[&str], token: &str) -> Value {
     let mut client = Command::new(python("python"));
     client.args([&script("offer.py"), mode, &wanted.to_string(), prefix]);

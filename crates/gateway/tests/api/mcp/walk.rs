@@ -25,7 +25,7 @@ fn offered() -> Vec<HostileTool> {
     ]
 }
 
-/// What a method does.
+/// Effect of a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
     Greet,
