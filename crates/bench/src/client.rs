@@ -131,6 +131,21 @@ pub(crate) fn governed_call(
     post(address, token, "/v1/mcps/bench:echo/invoke", &json!({ "input": arguments }))
 }
 
+/// A call of `text` through the gateway.
+pub(crate) fn text_call(
+    address: SocketAddr,
+    token: &str,
+    bytes: usize,
+) -> Result<Template, Failure> {
+    post(address, token, "/v1/mcps/bench:text/invoke", &json!({ "input": { "bytes": bytes } }))
+}
+
+/// A read of the resource with the same text through the gateway.
+pub(crate) fn read(address: SocketAddr, token: &str, bytes: usize) -> Result<Template, Failure> {
+    let uri = format!("{}{bytes}", upstream::TEXTS);
+    post(address, token, "/v1/resources/read", &json!({ "uri": uri }))
+}
+
 /// The same call through the gateway, as an MCP client sends it.
 pub(crate) fn mcp_call(
     address: SocketAddr,

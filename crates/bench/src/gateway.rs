@@ -46,6 +46,8 @@ pub(crate) struct Setup<'a> {
     pub(crate) database: Option<&'a str>,
     /// The URL of the Redis server in which limits are counted.
     pub(crate) redis: Option<&'a str>,
+    /// Whether the resources of the server pass, too, and all may be called and read.
+    pub(crate) reads: bool,
     /// Tools that the server lists besides the called one.
     pub(crate) more_tools: usize,
     /// Number of connections that the node holds, those of one address bounded as by default; otherwise
@@ -82,7 +84,10 @@ impl Installation {
         let folder = folder()?;
         let policy_folder = folder.path().join("policies");
         fs::create_dir(&policy_folder).await?;
-        let policies = policies::permit_and(POLICIES - 1);
+        let mut policies = policies::permit_and(POLICIES - 1);
+        if setup.reads {
+            policies.push_str(policies::PERMIT_READS);
+        }
         fs::write(policy_folder.join("bench.cedar"), policies).await?;
         let config = config(folder.path(), upstream, setup);
         let mut installation = Self { folder, binary, token: String::new() };
@@ -301,7 +306,7 @@ url = "http://{upstream}{path}{tools}"
 auth = "none"
 allow_private = true
 max_in_flight = 1024
-"#,
+{expose}"#,
         data = quoted("data"),
         connections = setup.bounded_connections.map_or_else(
             || "trusted_proxies = [\"127.0.0.0/8\"]".to_owned(),
@@ -310,6 +315,7 @@ max_in_flight = 1024
         policies = quoted("policies"),
         database = line("[database]\nurl = ", setup.database),
         redis = line("[limits]\nredis = ", setup.redis),
+        expose = if setup.reads { "expose = [\"tools\", \"resources\"]\n" } else { "" },
         path = upstream::PATH,
         tools = if more > 0 { format!("/{more}") } else { String::new() },
     )

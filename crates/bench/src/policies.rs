@@ -2,6 +2,10 @@
 
 use std::fmt::Write as _;
 
+/// Permits whatever the server offers.
+pub(crate) const PERMIT_READS: &str = "\n@id(\"bench-reads\")\npermit (principal is Mcp::Service, \
+     action in Mcp::Action::\"provider:bench\", resource);\n";
+
 /// One policy that permits the call and `others` that do not forbid it: some never match its
 /// principal or tool, some do and ask what DLP found.
 pub(crate) fn permit_and(others: usize) -> String {

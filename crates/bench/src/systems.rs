@@ -1,5 +1,6 @@
 //! The same call five ways, in turns: directly, through a hop that does nothing, in a bare durable
-//! bracket, through Portcullis on SQLite, and through Portcullis on PostgreSQL with Redis.
+//! bracket, through Portcullis on SQLite, and through Portcullis on PostgreSQL with Redis. A text of the
+//! same size is the answer of a tool and of a resource besides, through the first gateway.
 
 use std::{fmt::Write as _, net::SocketAddr, path::Path, time::Duration};
 
@@ -10,7 +11,7 @@ use crate::{
     Failure, Verdict,
     args::SystemsArgs,
     audit, bracket,
-    client::{Connection, Template, direct_call, get, governed_call},
+    client::{Connection, Template, direct_call, get, governed_call, read, text_call},
     disk,
     gateway::{self, Installation, Running, Setup},
     load::{self, exact},
@@ -26,9 +27,21 @@ const IDLE_CONNECTIONS: usize = 5_000;
 /// Systems besides gateways, with which these are compared.
 const PLAIN: [&str; 3] = ["direct", "pass-through", "bracket"];
 
+/// The request that a gateway is measured with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Echo,
+    Text,
+    Resource,
+}
+
+/// Systems of a gateway by their requests.
+const ASKED: [(&str, Asked); 2] = [("text: tool", Asked::Text), ("text: read", Asked::Resource)];
+
 /// One of the ways.
 struct System<'a> {
     name: &'static str,
+    asked: Asked,
     address: SocketAddr,
     pid: u32,
     /// Token of the call, if it needs one.
@@ -38,13 +51,17 @@ struct System<'a> {
 impl System<'_> {
     fn plain(name: &'static str, server: &Upstream) -> Result<Self, Failure> {
         let pid = server.pid().ok_or_else(|| format!("the server of `{name}` has ended"))?;
-        Ok(Self { name, address: server.address, pid, token: None })
+        Ok(Self { name, asked: Asked::Echo, address: server.address, pid, token: None })
     }
 
-    fn call(&self, arguments: &Value) -> Result<Template, Failure> {
-        match self.token {
-            Some(token) => governed_call(self.address, token, arguments),
-            None => direct_call(self.address, arguments),
+    fn call(&self, bytes: usize) -> Result<Template, Failure> {
+        match (self.token, self.asked) {
+            (None, _) => direct_call(self.address, &payload::of_size(bytes)),
+            (Some(token), Asked::Echo) => {
+                governed_call(self.address, token, &payload::of_size(bytes))
+            }
+            (Some(token), Asked::Text) => text_call(self.address, token, bytes),
+            (Some(token), Asked::Resource) => read(self.address, token, bytes),
         }
     }
 }
@@ -76,9 +93,10 @@ impl Gateway {
         Ok(Self { name, installation, running, started, idle_kib })
     }
 
-    fn system(&self) -> System<'_> {
+    fn system(&self, name: &'static str, asked: Asked) -> System<'_> {
         System {
-            name: self.name,
+            name,
+            asked,
             address: self.running.address,
             pid: self.running.pid,
             token: Some(&self.installation.token),
@@ -124,7 +142,7 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
     let path = database.to_str().ok_or("a folder whose name is no text")?;
     let bracket = Upstream::spawn(&["serve-bracket", &to, path]).await?;
     let binary = gateway::binary(args.binary.as_deref()).await?;
-    let plain = Setup::default();
+    let plain = Setup { reads: true, ..Setup::default() };
     let mut gateways = vec![Gateway::start("sqlite", &binary, upstream.address, &plain).await?];
     let grown = Setup {
         database: args.postgres.as_deref(),
@@ -140,7 +158,9 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
     let plain = PLAIN.into_iter().zip([&upstream, &passing, &bracket]);
     let mut systems =
         plain.map(|(name, server)| System::plain(name, server)).collect::<Result<Vec<_>, _>>()?;
-    systems.extend(gateways.iter().map(Gateway::system));
+    systems.extend(gateways.iter().map(|it| it.system(it.name, Asked::Echo)));
+    let first = gateways.first();
+    systems.extend(first.iter().flat_map(|it| ASKED.map(|(name, asked)| it.system(name, asked))));
     let mut table =
         Table { args, answered: vec![0; systems.len()], rows: Vec::new(), failed: false };
     for &payload in &args.payloads {
@@ -161,8 +181,11 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
     }
     say(&format!("binary: {:.1} MiB\n", exact(std::fs::metadata(&binary)?.len()) / 1_048_576.0));
     failed |= answered.get(2).copied() != Some(bracket::outcomes(&database)?);
-    for (gateway, answered) in gateways.into_iter().zip(answered.into_iter().skip(PLAIN.len())) {
-        failed |= !gateway.conclude(answered).await?;
+    let (own, texts) = answered.split_at(PLAIN.len() + gateways.len());
+    let mut texts: u64 = texts.iter().sum();
+    for (gateway, answered) in gateways.into_iter().zip(own.iter().skip(PLAIN.len())) {
+        // Texts are those of the first gateway.
+        failed |= !gateway.conclude(answered + std::mem::take(&mut texts)).await?;
     }
     Ok(if failed { Verdict::Broken } else { Verdict::Holds })
 }
@@ -183,13 +206,12 @@ impl Table<'_> {
         bytes: usize,
         connections: usize,
     ) -> Result<(), Failure> {
-        let arguments = payload::of_size(bytes);
         let mut used: Vec<Usage> = systems.iter().map(|_| Usage::default()).collect();
         for round in 0..=self.args.rounds {
             say_aside(&format!("{bytes} bytes, {connections} connections, round {round}\n"));
             let each = systems.iter().zip(&mut used).zip(&mut self.answered);
             for ((system, used), answered) in each {
-                let call = system.call(&arguments)?;
+                let call = system.call(bytes)?;
                 // The first round warms up.
                 let time = if round == 0 { WARM_UP } else { self.args.duration };
                 let load = load::run(system.address, &call, connections, time);

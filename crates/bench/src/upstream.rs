@@ -1,8 +1,9 @@
 //! A fast MCP server over streamable HTTP, in a process of its own.
 //!
 //! The upstream speaks both eras of MCP: `server/discover` with stateless requests (2026-07-28), and
-//! `initialize` without a session (2025-11-25). Its one tool, `echo`, gives back its arguments as
-//! structured content without looking into them, but for a mark of the kill loop, which it counts.
+//! `initialize` without a session (2025-11-25). Its tool `echo` gives back its arguments as structured
+//! content without looking into them, but for a mark of the kill loop, which it counts; its tool `text` and the
+//! resources [`TEXTS`] give a text of a size.
 
 use std::{
     collections::HashMap,
@@ -33,6 +34,8 @@ use crate::{Failure, payload, say};
 pub(crate) const PATH: &str = "/mcp";
 /// The path that answers how often each mark was seen, where that is more than once.
 pub(crate) const TWICE: &str = "/twice";
+/// URI of a text without its number of bytes; those of powers of two are listed, the rest have a template.
+pub(crate) const TEXTS: &str = "bench://text/";
 /// Prefix of the mark of a call, which stands in the title of the first row.
 pub(crate) const MARK: &str = "call:";
 /// The stateless version of MCP that the server speaks.
@@ -132,6 +135,16 @@ struct Message<'a> {
 }
 
 #[derive(Deserialize)]
+struct SizedText {
+    bytes: usize,
+}
+
+#[derive(Deserialize)]
+struct ReadParams<'a> {
+    uri: &'a str,
+}
+
+#[derive(Deserialize)]
 struct CallParams<'a> {
     name: &'a str,
     #[serde(borrow)]
@@ -184,8 +197,13 @@ fn answer_marked(marks: &Marks, body: &[u8], more: usize) -> Response {
 fn reply(marks: &Marks, message: &Message<'_>, more: usize) -> Option<String> {
     let id = message.id?;
     let result = match message.method {
-        "tools/call" => echo(message.params, marks),
+        "tools/call" => call(message.params, marks),
         "tools/list" => Some(tools(more)),
+        "resources/list" => Some(texts()),
+        "resources/templates/list" => Some(format!(
+            r#"{{"resultType":"complete","resourceTemplates":[{{"uriTemplate":"{TEXTS}{{bytes}}","name":"text"}}],"ttlMs":3600000,"cacheScope":"public"}}"#
+        )),
+        "resources/read" => read(message.params),
         "server/discover" => Some(discovery()),
         "initialize" => Some(initialization()),
         "ping" => Some("{}".to_owned()),
@@ -199,13 +217,31 @@ fn reply(marks: &Marks, message: &Message<'_>, more: usize) -> Option<String> {
     })
 }
 
-fn echo(params: Option<&RawValue>, marks: &Marks) -> Option<String> {
-    let params: CallParams<'_> = serde_json::from_str(params?.get()).ok()?;
-    let arguments = params.arguments.filter(|_| params.name == "echo")?;
+fn call(params: Option<&RawValue>, marks: &Marks) -> Option<String> {
+    let CallParams { name, arguments } = serde_json::from_str(params?.get()).ok()?;
+    match name {
+        "echo" => Some(echo(arguments?, marks)),
+        "text" => {
+            let SizedText { bytes } = serde_json::from_str(arguments?.get()).ok()?;
+            let content = json!([{ "type": "text", "text": payload::of_size(bytes).to_string() }]);
+            Some(format!(r#"{{"resultType":"complete","content":{content},"isError":false}}"#))
+        }
+        _ => None,
+    }
+}
+
+fn read(params: Option<&RawValue>) -> Option<String> {
+    let ReadParams { uri } = serde_json::from_str(params?.get()).ok()?;
+    let text = payload::of_size(uri.strip_prefix(TEXTS)?.parse().ok()?).to_string();
+    let contents = json!([{ "uri": uri, "mimeType": "application/json", "text": text }]);
+    Some(format!(r#"{{"resultType":"complete","contents":{contents}}}"#))
+}
+
+fn echo(arguments: &RawValue, marks: &Marks) -> String {
     marks.note(arguments.get());
-    Some(format!(
+    format!(
         r#"{{"resultType":"complete","content":[],"structuredContent":{arguments},"isError":false}}"#
-    ))
+    )
 }
 
 fn tools(more: usize) -> String {
@@ -228,10 +264,30 @@ fn tools(more: usize) -> String {
             "annotations": { "readOnlyHint": number.is_multiple_of(2) },
         })
     };
-    let tools: Vec<_> = std::iter::once(echo).chain((0..more).map(other)).collect();
+    let text = json!({
+        "name": "text",
+        "description": "Gives a text of a size.",
+        "inputSchema": { "type": "object", "properties": { "bytes": { "type": "integer" } }, "required": ["bytes"] },
+        "annotations": { "readOnlyHint": true, "openWorldHint": false },
+    });
+    let tools: Vec<_> = [echo, text].into_iter().chain((0..more).map(other)).collect();
     json!({
         "resultType": "complete",
         "tools": tools,
+        "ttlMs": 3_600_000,
+        "cacheScope": "public",
+    })
+    .to_string()
+}
+
+fn texts() -> String {
+    let text = |power: u32| {
+        let bytes = 1_u32 << power;
+        json!({ "uri": format!("{TEXTS}{bytes}"), "name": format!("text-{bytes}"), "mimeType": "application/json" })
+    };
+    json!({
+        "resultType": "complete",
+        "resources": (0..=20).map(text).collect::<Vec<_>>(),
         "ttlMs": 3_600_000,
         "cacheScope": "public",
     })
@@ -242,7 +298,7 @@ fn discovery() -> String {
     json!({
         "resultType": "complete",
         "supportedVersions": [MODERN],
-        "capabilities": { "tools": {} },
+        "capabilities": { "tools": {}, "resources": {} },
         "_meta": { "io.modelcontextprotocol/serverInfo": server_info() },
         "ttlMs": 3_600_000,
         "cacheScope": "public",
@@ -253,7 +309,7 @@ fn discovery() -> String {
 fn initialization() -> String {
     json!({
         "protocolVersion": LEGACY,
-        "capabilities": { "tools": {} },
+        "capabilities": { "tools": {}, "resources": {} },
         "serverInfo": server_info(),
     })
     .to_string()

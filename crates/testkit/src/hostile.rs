@@ -126,7 +126,7 @@ pub struct Hostile {
 
 #[derive(Debug)]
 struct Shared {
-    tools: Vec<HostileTool>,
+    tools: Mutex<Arc<Vec<HostileTool>>>,
     calls: Mutex<Vec<HostileCall>>,
     count: watch::Sender<usize>,
     released: watch::Sender<bool>,
@@ -140,7 +140,7 @@ impl Hostile {
     pub async fn start(tools: Vec<HostileTool>) -> Self {
         let (listener, address) = listen().await;
         let shared = Arc::new(Shared {
-            tools,
+            tools: Mutex::new(Arc::new(tools)),
             calls: Mutex::default(),
             count: watch::Sender::new(0),
             released: watch::Sender::new(false),
@@ -220,7 +220,8 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let message: Value = serde_json::from_str(&body).unwrap_or_default();
     let id = at(&message, "/id").clone();
     let method = at(&message, "/method").as_str().unwrap_or_default();
-    if let Some(list) = shared.tools.iter().find(|it| it.is_list() && it.name == method) {
+    let tools = shared.tools();
+    if let Some(list) = tools.iter().find(|it| it.is_list() && it.name == method) {
         let script = list.script.clone();
         let call = HostileCall { tool: method.to_owned(), headers, body, message };
         return play(&mut stream, &script, &call, shared).await;
@@ -231,18 +232,20 @@ async fn answer(stream: TcpStream, shared: &Shared) -> io::Result<()> {
         "server/discover" => {
             let result = json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"],
-                "capabilities": {"prompts": {}, "resources": {}, "tools": {}},
+                "capabilities": {
+                    "prompts": {}, "resources": {}, "tools": {}, "extensions": {"com.example/files": {}},
+                },
             });
             send(&mut stream, 200, &success(&id, &result.to_string())).await
         }
         list if list.ends_with("/list") => {
-            let (member, listed) = listed(&shared.tools, method);
+            let (member, listed) = listed(&tools, method);
             let all = json!({"resultType": "complete", (member): listed}).to_string();
             send(&mut stream, 200, &success(&id, &all)).await
         }
         "resources/read" => {
             let tool = param(&message, "uri");
-            let exact = shared.tools.iter().find(|it| it.name == tool && it.reads(&tool));
+            let exact = tools.iter().find(|it| it.name == tool && it.reads(&tool));
             let script = exact.map(|known| known.script.clone());
             let script = script.unwrap_or_else(|| shared.scripted(-32602, |it| it.reads(&tool)));
             meet(&mut stream, &script, HostileCall { tool, headers, body, message }, shared).await
@@ -303,13 +306,15 @@ async fn meet(
 impl Shared {
     /// The script of the first tool that is meant, or an error of this code.
     fn scripted(&self, code: i64, is_meant: impl Fn(&HostileTool) -> bool) -> Script {
-        let known = self.tools.iter().find(|it| is_meant(it));
+        let tools = self.tools();
+        let known = tools.iter().find(|it| is_meant(it));
         known.map_or(Script::Rpc(code), |known| known.script.clone())
     }
 
     /// The script of the answer to a request for a skill.
     fn entry_script(&self, uri: &str) -> Script {
-        let known = self.tools.iter().find(|it| it.name == uri && it.is_skill());
+        let tools = self.tools();
+        let known = tools.iter().find(|it| it.name == uri && it.is_skill());
         known.map_or(Script::Rpc(-32602), HostileTool::entry_script)
     }
 

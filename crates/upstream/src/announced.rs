@@ -9,8 +9,12 @@ use std::{
     },
 };
 
+use arc_swap::ArcSwap;
 use portcullis_core::id::OrgId;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
+
+use crate::mcp::era;
 
 /// Most resources that are watched at one connection, and those of one org.
 const MOST: usize = 1_024;
@@ -23,16 +27,23 @@ const MOST_FOLDERS: usize = 32;
 pub(crate) struct Announcer {
     lists: watch::Sender<u64>,
     pub(crate) watched: Arc<Watched>,
+    /// Kinds and extensions that the server declared last, in any connection.
+    pub(crate) offered: Arc<ArcSwap<Vec<String>>>,
 }
 
 impl Announcer {
     pub(crate) fn new(lists: watch::Sender<u64>) -> Self {
-        Self { lists, watched: Arc::default() }
+        Self { lists, watched: Arc::default(), offered: Arc::default() }
     }
 
     /// The receiver of another connection to the same server.
     pub(crate) fn beside(&self) -> Self {
-        Self::new(self.lists.clone())
+        Self { offered: Arc::clone(&self.offered), ..Self::new(self.lists.clone()) }
+    }
+
+    /// Remembers what the server declares in this answer.
+    pub(crate) fn declares(&self, answer: &Map<String, Value>) {
+        self.offered.store(Arc::new(era::offered(answer)));
     }
 
     /// The lists of the server may have changed.

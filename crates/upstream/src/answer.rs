@@ -263,10 +263,14 @@ fn without_reserved(result: &Document, all: Node<'_>) -> Option<Document> {
 
 fn has_reserved(part: Node<'_>) -> bool {
     meta::has_reserved(part)
+        || part.items().is_some_and(|mut items| items.any(has_reserved))
         || [CONTENT, RESOURCE].into_iter().filter_map(|name| part.get(name)).any(has_reserved)
 }
 
 fn remove_reserved(part: &mut Value) {
+    if let Value::Array(items) = part {
+        items.iter_mut().for_each(remove_reserved);
+    }
     let Value::Object(members) = part else { return };
     meta::remove_reserved(members);
     for name in [CONTENT, RESOURCE] {
@@ -334,7 +338,9 @@ mod tests {
         let resource =
             json!({"type": "resource", "resource": {"uri": "a:b", "_meta": own}, "_meta": 7});
 
-        let found = result(&json!({"content": [block, resource], "_meta": own}));
+        let nested = json!({"type": "tool_result", "content": [block]});
+
+        let found = result(&json!({"content": [block, resource, nested], "_meta": own}));
 
         let content = tree(&found.content.unwrap());
         assert_eq!(content[0]["_meta"], json!({"a": 1}));
@@ -342,6 +348,7 @@ mod tests {
             content[1],
             json!({"type": "resource", "resource": {"uri": "a:b", "_meta": {"a": 1}}})
         );
+        assert_eq!(content[2]["content"][0]["_meta"], json!({"a": 1}));
         assert_eq!(tree(&found.more[0].1), json!({"a": 1}));
     }
 

@@ -203,6 +203,11 @@ impl Http {
         &self.connection.announcer.watched
     }
 
+    /// Kinds and extensions that the server declared last.
+    pub(crate) fn offered(&self) -> Arc<Vec<String>> {
+        self.connection.announcer.offered.load_full()
+    }
+
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.connection.stop
     }

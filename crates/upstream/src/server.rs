@@ -189,6 +189,12 @@ impl Server {
         self.0.skill_folders.load_full()
     }
 
+    /// Kinds and extensions that it declared last, in the words of `expose`; other extensions by their ids.
+    #[must_use]
+    pub fn offered(&self) -> Arc<Vec<String>> {
+        self.0.link.offered()
+    }
+
     /// Transport: `tcp`, or the `pipe` of a program.
     #[must_use]
     pub fn network(&self) -> &'static str {

@@ -178,6 +178,11 @@ impl Stdio {
         &self.0.launch.announcer.watched
     }
 
+    /// Kinds and extensions that the server declared last.
+    pub(crate) fn offered(&self) -> Arc<Vec<String>> {
+        self.0.launch.announcer.offered.load_full()
+    }
+
     pub(crate) fn stop(&self) -> &CancellationToken {
         &self.0.stop
     }

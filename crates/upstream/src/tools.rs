@@ -35,9 +35,9 @@ pub struct DefinitionList {
     pub definitions: Vec<Definition>,
     /// Those that cannot be used; at most 100 of them are named.
     pub skipped: Vec<Skipped>,
-    /// True if the list does not end within the 20 pages, 1,000 entries or 2 MiB that are read (of resources and
+    /// Kinds of which the list does not end within the 20 pages, 1,000 entries or 2 MiB that are read (of resources and
     /// templates 200, 10,000 and 4 MiB), or leads back to a page of its own.
-    pub truncated: bool,
+    pub truncated: Vec<CapabilityKind>,
     /// The URIs of all skills that are told, whether or not they can be used.
     pub skills: Vec<String>,
     /// There are more skills than are read.
@@ -148,7 +148,7 @@ impl DefinitionList {
         self.skipped.extend(other.skipped);
         self.skills.extend(other.skills);
         self.has_more_skills |= other.has_more_skills;
-        self.truncated |= other.truncated;
+        self.truncated.extend(other.truncated);
         self.not_offered.extend(other.not_offered);
         self.fresh_for = self.fresh_for.into_iter().chain(other.fresh_for).min();
     }
@@ -280,7 +280,7 @@ impl Collector {
             self.bytes = self.bytes.saturating_add(weight(&tool));
             self.seen += 1;
             if self.seen > bounds.entries || self.bytes > bounds.bytes {
-                self.list.truncated = true;
+                self.list.truncated.push(self.kind);
                 return Ok(None);
             }
             self.add(tool);
@@ -292,8 +292,11 @@ impl Collector {
             Some(Value::String(cursor)) if cursor.len() <= MAX_CURSOR_BYTES => {
                 // One that leads back to a page that was read leads nowhere.
                 let is_new = self.cursors.insert(cursor.clone());
-                self.list.truncated = !is_new || self.cursors.len() >= bounds.pages;
-                Ok((!self.list.truncated).then_some(cursor))
+                let goes_on = is_new && self.cursors.len() < bounds.pages;
+                if !goes_on {
+                    self.list.truncated.push(self.kind);
+                }
+                Ok(goes_on.then_some(cursor))
             }
             Some(_) => Err(garbage),
         }
@@ -303,7 +306,8 @@ impl Collector {
         if !self.is_offered {
             self.list.not_offered.push(self.kind);
         }
-        self.list.has_more_skills = self.kind == CapabilityKind::Skill && self.list.truncated;
+        self.list.has_more_skills =
+            self.kind == CapabilityKind::Skill && !self.list.truncated.is_empty();
         let pages_alone = self.apps == Some(Apps::Alone);
         if self.kind == CapabilityKind::Resource && self.is_offered && !pages_alone {
             self.list.definitions.push(Definition::unlisted());
@@ -523,8 +527,9 @@ mod tests {
         let many = one_page(&json!(many));
         let large = one_page(&json!(large));
 
-        assert_eq!((many.definitions.len(), many.truncated), (1_000, true));
-        assert_eq!((large.definitions.len(), large.truncated), (1, true));
+        let tools = vec![CapabilityKind::Tool];
+        assert_eq!((many.definitions.len(), &many.truncated), (1_000, &tools));
+        assert_eq!((large.definitions.len(), &large.truncated), (1, &tools));
     }
 
     #[test]
@@ -532,7 +537,8 @@ mod tests {
         let resource = |n: usize| json!({"uri": format!("x://{n}"), "name": "a"});
         let many =
             |count: usize| json!({ "resources": (0..count).map(resource).collect::<Value>() });
-        for (count, truncated) in [(10_000, false), (10_001, true)] {
+        let resources = vec![CapabilityKind::Resource];
+        for (count, truncated) in [(10_000, vec![]), (10_001, resources)] {
             let mut collector = Collector::new(CapabilityKind::Resource, Headers::None, None);
             collector.add_page(&page(&many(count))).unwrap();
             let list = collector.finish().0;
@@ -548,17 +554,17 @@ mod tests {
         let pages = (1..100).take_while(|n| collector.add_page(&next(*n)).unwrap().is_some());
 
         assert_eq!(pages.count() + 1, 20);
-        assert!(collector.finish().0.truncated);
+        assert_eq!(collector.finish().0.truncated, [CapabilityKind::Tool]);
 
         let mut looping = Collector::new(CapabilityKind::Tool, Headers::None, None);
         let tool = json!({"name": "a", "inputSchema": {"type": "object"}});
         looping.add_page(&page(&json!({"tools": [tool], "nextCursor": "c1"}))).unwrap();
         assert_eq!(looping.add_page(&next(1)).unwrap(), None);
         let list = looping.finish().0;
-        assert_eq!((list.definitions.len(), list.truncated), (1, true));
+        assert_eq!((list.definitions.len(), list.truncated), (1, vec![CapabilityKind::Tool]));
 
         let mut ended = Collector::new(CapabilityKind::Tool, Headers::None, None);
         assert_eq!(ended.add_page(&page(&json!({"tools": [], "nextCursor": ""}))).unwrap(), None);
-        assert!(!ended.finish().0.truncated);
+        assert!(ended.finish().0.truncated.is_empty());
     }
 }

@@ -5,6 +5,7 @@ use std::{future::pending, pin::Pin, time::Duration};
 
 use portcullis_core::{
     call::{Answer, CallResult, Cleared, Denial, Ruling},
+    capability::CapabilityKind,
     json::Document,
 };
 use portcullis_upstream::{CallAnswer, CallError, Progress};
@@ -74,6 +75,9 @@ impl Calls {
         progress: Progress,
     ) -> Option<Ruling> {
         let Progress { progress, total, message } = progress;
+        // A model would take words beside a skill for some of it, and its manifest has none of them.
+        let is_skill = dispatch.visible.tool.id.kind() == CapabilityKind::Skill;
+        let message = message.filter(|_| !is_skill);
         let block = message.map(|text| json!({"type": "text", "text": text}));
         let mut more = Map::from_iter([("progress".to_owned(), Value::Number(progress))]);
         more.extend(total.map(|total| ("total".to_owned(), Value::Number(total))));

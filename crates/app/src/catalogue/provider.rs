@@ -99,6 +99,14 @@ impl Declared {
         let tasks = self.server.passes_tasks().then_some("tasks");
         self.server.kinds().iter().filter_map(word).chain(apps).chain(tasks).collect()
     }
+
+    /// Kinds and extensions that the server declares and that do not pass: the configuration does not expose them, or the
+    /// gateway does not know them.
+    pub(crate) fn dropped(&self) -> Vec<String> {
+        let exposed = self.exposes();
+        let offered = self.server.offered();
+        offered.iter().filter(|it| !exposed.contains(&it.as_str())).cloned().collect()
+    }
 }
 
 /// State of a provider at a moment.

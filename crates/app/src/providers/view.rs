@@ -44,6 +44,8 @@ pub struct ProviderView {
     pub grant: Grant,
     pub account: Option<Account>,
     pub exposes: Vec<&'static str>,
+    /// Kinds and extensions that its server declares and that do not pass.
+    pub dropped: Vec<String>,
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
@@ -58,6 +60,8 @@ pub struct ProviderState {
     pub status: ProviderStatus,
     /// Kinds of what it offers that the configuration lets through.
     pub exposes: Vec<&'static str>,
+    /// Kinds and extensions that its server declares and that do not pass.
+    pub dropped: Vec<String>,
     pub tools: usize,
     /// Last error, in the gateway's words.
     pub last_error: Option<String>,
@@ -238,6 +242,7 @@ impl Providers {
             grant: record.grant,
             account: record.account,
             exposes: declared.exposes(),
+            dropped: declared.dropped(),
             tools: usize::try_from(record.tools).unwrap_or(usize::MAX),
             last_error: record.last_error,
             connected_at: record.connected_at,
@@ -346,6 +351,7 @@ impl Providers {
                 slug: slug.clone(),
                 status,
                 exposes: provider.declared.exposes(),
+                dropped: provider.declared.dropped(),
                 tools: count_tools(state.tools.iter().flatten()),
                 last_error: state.last_error.clone(),
                 waits_for,

@@ -169,7 +169,7 @@ impl Player {
 }
 
 fn filter(replay: &Replay) -> EventFilter {
-    let provider = replay.provider.as_ref().map(|slug| EventTarget::StartsWith(format!("{slug}:")));
+    let provider = replay.provider.clone().map(EventTarget::OfProvider);
     EventFilter {
         from: replay.from,
         to: replay.to,

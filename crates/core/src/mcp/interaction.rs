@@ -228,9 +228,7 @@ impl Interaction {
                 return None;
             }
             needed = needed.and(ClientCapabilities::needed(question)?);
-            if let Some(Value::Object(params)) = question.get_mut("params") {
-                meta::remove_reserved(params);
-            }
+            remove_reserved(question);
         }
         Some(Self { requests, state, needed })
     }
@@ -246,6 +244,18 @@ impl Interaction {
     }
 }
 
+/// Removes what only the gateway may say from every `_meta` of a question. Parsed JSON is not deep.
+fn remove_reserved(part: &mut Value) {
+    match part {
+        Value::Object(members) => {
+            meta::remove_reserved(members);
+            members.values_mut().for_each(remove_reserved);
+        }
+        Value::Array(items) => items.iter_mut().for_each(remove_reserved),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 fn is_object<'a>(value: impl JsonValue<'a>) -> bool {
     matches!(value.kind(), Kind::Object(_))
 }
@@ -253,9 +263,12 @@ fn is_object<'a>(value: impl JsonValue<'a>) -> bool {
 /// True for a question that a client could take for one of the gateway about an approval: by its name, or
 /// by the id of what it asks.
 fn looks_like_ours(name: &str, question: &Value) -> bool {
-    let is_approval = |id: &str| id.trim().to_ascii_lowercase().starts_with("apr_");
+    let seen = |text: &str| -> String {
+        text.chars().filter(|it| !it.is_whitespace() && !is_hidden(*it)).collect()
+    };
+    let is_approval = |id: &str| seen(id).to_ascii_lowercase().starts_with("apr_");
     let id = question.pointer("/params/elicitationId").and_then(Value::as_str);
-    name.trim().eq_ignore_ascii_case(APPROVAL) || is_approval(name) || id.is_some_and(is_approval)
+    seen(name).eq_ignore_ascii_case(APPROVAL) || is_approval(name) || id.is_some_and(is_approval)
 }
 
 /// True for an address that a person can be asked to open: `https` without a user's name, which could pose
@@ -403,6 +416,8 @@ mod tests {
             ("apr_01M754BKTKX1YB8Q05NMW9TP4G", "1"),
             ("q", "apr_01M754BKTKX1YB8Q05NMW9TP4G"),
             ("q", " APR_1"),
+            ("Approval\u{200b}", "1"),
+            ("q", "\u{200b}apr_1"),
         ] {
             assert_eq!(read(opening(name, id, url)), None, "{name} {id}");
         }
@@ -419,5 +434,14 @@ mod tests {
             read(json!({"inputRequests": {"r": {"method": "roots/list", "params": params}}}));
 
         assert_eq!(found.unwrap().requests["r"]["params"]["_meta"], json!({"a": 2}));
+
+        let meta = |more| json!({"dev.portcullis/tool": "a:b", "a": more});
+        let part = |more| json!({"_meta": meta(1), "content": [{"type": "tool_result", "_meta": meta(2), "content": [more]}]});
+        let params =
+            json!({"messages": [part(json!({"type": "text", "text": "t", "_meta": meta(3)}))]});
+        let asked = json!({"method": "sampling/createMessage", "params": params});
+        let found = read(json!({"inputRequests": {"r": asked}})).unwrap();
+        let told = Value::Object(found.requests).to_string();
+        assert_eq!(told.matches(r#""_meta":{"a":"#).count(), 3, "{told}");
     }
 }

@@ -87,7 +87,10 @@ impl ResourceUri {
         }
         let host = host_of(authority);
         let has_server = WITH_SERVER.iter().any(|it| it.eq_ignore_ascii_case(scheme));
-        if !is_host(host) || host.is_empty() && (has_server || !authority.is_empty()) {
+        // Readers of `file` pass over a host, or take some for this machine.
+        let is_file = scheme.eq_ignore_ascii_case("file");
+        let no_host = host.is_empty() && (has_server || !authority.is_empty());
+        if !is_host(host) || no_host || is_file && !authority.is_empty() {
             return Err(UriError::Authority);
         }
         if has_dot_segment(path) || has_dot_segment(host) {
@@ -279,7 +282,7 @@ mod tests {
             ("x:y", "x", "", "y", true),
             ("x://", "x", "", "", true),
             ("file:///a/b.md", "file", "", "/a/b.md", true),
-            ("file://Share/a", "file", "Share", "/a", false),
+            ("nfs://Share/a", "nfs", "Share", "/a", false),
             ("ui://get-time/mcp-app.html", "ui", "get-time", "/mcp-app.html", true),
             ("mailto:a@b.c", "mailto", "", "a@b.c", true),
             ("git+ssh://h.x/r.git", "git+ssh", "h.x", "/r.git", true),
@@ -400,6 +403,8 @@ mod tests {
             ("https:h/x", Authority),
             ("HTTPS:///h/x", Authority),
             ("x://:80/", Authority),
+            ("file://localhost/a", Authority),
+            ("FILE://share/a", Authority),
             ("x://h/../a", DotSegment),
             ("x://h/a/.", DotSegment),
             ("x://h/%2e%2E/a", DotSegment),

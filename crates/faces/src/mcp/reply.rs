@@ -87,6 +87,9 @@ enum ErrorData<'a> {
         /// The resource that is not found.
         #[serde(skip_serializing_if = "Option::is_none")]
         uri: Option<&'a str>,
+        /// Milliseconds until the next try, of a refusal by limits.
+        #[serde(rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
+        retry_after_ms: Option<i64>,
         #[serde(rename = "dev.portcullis/error")]
         error: Box<RpcErrorBody>,
         #[serde(rename = "dev.portcullis/governance", skip_serializing_if = "Option::is_none")]
@@ -368,7 +371,14 @@ fn failed<'a>(
     let uri = read.map(|read| read.uri.as_str());
     // What is hidden and what its server does not have are answered alike.
     let governance = governance.filter(|_| read.is_none());
-    let data = Some(ErrorData::Refused { required, uri, error, governance, request_id });
+    let retry_after_ms = match failure {
+        Failure::Refused(Refusal::RateLimited { retry_after, .. }) => {
+            Some(retry_after.saturating_mul(1_000))
+        }
+        Failure::Refused(_) | Failure::Replayed { .. } => None,
+    };
+    let data = ErrorData::Refused { required, uri, retry_after_ms, error, governance, request_id };
+    let data = Some(data);
     ReplyForm::Error(RpcError { code, message, data })
 }
 

@@ -291,6 +291,9 @@ pub(crate) struct Provider<'a> {
     /// Kinds of what it offers that the configuration lets through: `tools`, `prompts`, `resources`, `apps`.
     #[schema(value_type = Vec<String>)]
     exposes: &'a [&'static str],
+    /// Kinds and extensions (by their ids) that its server declares and that do not pass: `expose` does not name them, or
+    /// the gateway does not know them. As the server said last to this node.
+    dropped: &'a [String],
     /// Number of tools that it offers.
     tools: usize,
     /// Last error.
@@ -416,6 +419,7 @@ impl<'a> Provider<'a> {
                 name: account.name.as_deref(),
             }),
             exposes: &view.exposes,
+            dropped: &view.dropped,
             tools: view.tools,
             last_error: view.last_error.as_deref(),
             connected_at: view.connected_at,

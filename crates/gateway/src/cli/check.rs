@@ -224,8 +224,7 @@ fn providers_text(
 }
 
 fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String]) -> Vec<String> {
-    let ProviderState { slug, status: _, exposes: _, tools, last_error, waits_for, issuer } =
-        provider;
+    let ProviderState { slug, dropped, tools, last_error, waits_for, issuer, .. } = provider;
     let declared = config.providers.iter().find(|declared| declared.slug == slug.as_str());
     let missing = declared.and_then(Provider::missing_program);
     let missing = missing.map(|program| format!("there is no program `{program}`"));
@@ -240,6 +239,9 @@ fn provider_text(provider: &ProviderState, config: &Config, recalled: &[String])
     let why = why.or(awaited).or(unasked).map(|error| format!(" ({error})")).unwrap_or_default();
     let status = status_of(provider, recalled);
     let mut text = vec![format!("provider    {slug}: {status}, {tools} tools{why}")];
+    if !dropped.is_empty() {
+        text.push(format!("            offers what does not pass: {}", dropped.join(", ")));
+    }
     text.extend(issuer.as_ref().map(|issuer| match issuer {
         IssuerState::Configured(name) => format!("            bound to the issuer {name}"),
         IssuerState::Named(name) => format!("            the MCP server names the issuer {name}"),

@@ -102,11 +102,12 @@ impl List {
 
 /// A connection, or a provider without one.
 const SHAPE: Shape = Shape {
-    members: &["slug", "status", "exposes", "tools", "waits_for", "last_error"],
-    columns: &["slug", "status", "exposes", "tools", "waits_for", "last_error"],
+    members: &["slug", "status", "exposes", "tools", "dropped", "waits_for", "last_error"],
+    columns: &["slug", "status", "exposes", "tools", "dropped", "waits_for", "last_error"],
     add: |members| {
         members.entry("status").or_insert_with(|| json!("pending"));
         members.entry("tools").or_insert_with(|| json!(0));
+        members.entry("dropped").or_insert_with(|| json!([]));
     },
 };
 
@@ -162,7 +163,7 @@ pub(super) fn status_of(state: &ProviderState, recalled: &[String]) -> &'static 
 
 fn record(state: &ProviderState, recalled: &[String]) -> Value {
     json!({
-        "slug": state.slug, "status": status_of(state, recalled), "exposes": state.exposes,
+        "slug": state.slug, "status": status_of(state, recalled), "exposes": state.exposes, "dropped": state.dropped,
         "tools": state.tools, "waits_for": state.waits_for.map(Awaited::as_str), "last_error": state.last_error,
     })
 }

@@ -1,5 +1,6 @@
 //! Tools whose definition changes: quarantined, told, shown, accepted.
 
+mod kinds;
 mod restarted;
 
 use portcullis_testkit::tool;

@@ -299,11 +299,12 @@ async fn simulate_and_diff_answer_like_the_api_and_init_adds_a_provider() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn init_and_the_starter_set_permit_prompts_and_listed_resources() {
-    let all = "[\"tools\", \"prompts\", \"resources\"]";
+async fn init_and_the_starter_set_permit_prompts_listed_resources_and_skills() {
+    let all = "[\"tools\", \"prompts\", \"resources\", \"skills\"]";
     for (kinds, init, permits, passed) in [
-        (all, "init", 3, "5 passed, 0 failed"),
-        (all, "init --services-read", 6, "5 passed, 0 failed"),
+        (all, "init", 4, "6 passed, 0 failed"),
+        (all, "init --services-read", 8, "6 passed, 0 failed"),
+        ("[\"skills\"]", "init", 1, "1 passed, 0 failed"),
         ("[\"prompts\"]", "init", 1, "1 passed, 0 failed"),
         ("[\"resources\"]", "init", 1, "2 passed, 0 failed"),
     ] {
@@ -320,6 +321,7 @@ async fn init_and_the_starter_set_permit_prompts_and_listed_resources() {
             ("prompts", "  Mcp::Action::\"prompt:sample:customer_letter\"\n], resource);"),
             ("resources", "resource:sample\", resource)\nwhen { context.resource.listed };"),
             ("resources", "//   resource:sample  resources and templates: 2\n"),
+            ("skills", "  Mcp::Action::\"skill:sample:refund-policy\"\n], resource);"),
         ] {
             assert_eq!(written.contains(part), kinds.contains(kind), "{kinds}: {part}: {written}");
         }
@@ -327,7 +329,7 @@ async fn init_and_the_starter_set_permit_prompts_and_listed_resources() {
 
     let desk = Desk::exposing(all, STARTER);
     desk.write("tests/starter.yaml", STARTER_CASES);
-    desk.says("test", 0, "6 passed, 0 failed").await;
+    desk.says("test", 0, "8 passed, 0 failed").await;
 }
 
 const STARTER: &str = include_str!("../../assets/starter.cedar");
@@ -345,6 +347,11 @@ cases:
   - principal: {type: service, roles: [service]}
     tool: "resource:sample:sample://guide"
     input: {uri: "sample://guide"}
+    expect: {policy: read-only-tools-for-services}
+  - {tool: "skill:sample:skill://refund-policy/SKILL.md", input: {uri: "skill://refund-policy/SKILL.md"}, expect: {policy: read-only-tools}}
+  - principal: {type: service, roles: [service]}
+    tool: "skill:sample:skill://refund-policy/SKILL.md"
+    input: {uri: "skill://refund-policy/examples/email.md"}
     expect: {policy: read-only-tools-for-services}
   - {tool: "prompt:sample:customer_letter", input: {customer: a}, dlp: {findings: [aws_access_key]}, expect: {policy: no-secrets-out}}
 "#;

@@ -150,6 +150,81 @@ fn its_commands_work_when_copied() {
     assert_eq!(quickstart.interrupt(), Some(0));
 }
 
+/// Path, body, a place in the answer, and what stands there.
+const KINDS: &[[&str; 4]] = &[
+    ["/v1/mcps?limit=50", "", "/data/items/2/id", "sample:get_customer"],
+    ["/v1/prompts", "", "/data/items/0/id", "sample:customer_letter"],
+    [
+        "/v1/prompts/sample:customer_letter/get",
+        r#"{"input":{"customer":"cus_1001"}}"#,
+        "/result/messages/0/role",
+        "user",
+    ],
+    ["/v1/resources", "", "/data/items/0/uri_template", "sample://customers/{id}"],
+    ["/v1/resources", "", "/data/items/1/uri", "sample://guide"],
+    [
+        "/v1/resources/read", r#"{"uri":"sample://guide"}"#, "/result/contents/0/mimeType",
+        "text/markdown",
+    ],
+    [
+        "/v1/resources/read",
+        r#"{"uri":"sample://customers/cus_1001"}"#,
+        "/governance/dlp_result",
+        "redacted",
+    ],
+    ["/v1/skills", "", "/data/items/0/frontmatter/name", "refund-policy"],
+    [
+        "/v1/resources/read",
+        r#"{"uri":"skill://refund-policy/SKILL.md"}"#,
+        "/governance/policy",
+        "read-only-tools-for-services",
+    ],
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_offers_one_of_each_kind_that_can_be_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let quickstart = Quickstart::run(folder.path());
+    let url = quickstart.said.split_whitespace().find(|it| it.starts_with("http://"));
+    let url = url.expect("an address").to_owned();
+    let ask = |path: &str, headers: &str, body: &str| {
+        let body = if body.is_empty() { String::new() } else { format!("-d '{body}'") };
+        let auth = "-H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json'";
+        curl(&format!("curl -s '{url}{path}' {auth} {headers} {body}"), quickstart.token())
+    };
+    for [path, body, place, value] in KINDS {
+        has!("{path} {body}"; ask(path, "", body), "/error": null, (*place): value);
+    }
+
+    // A call that its client follows as a task.
+    let rpc = |method: &str, name: &str, mut params: Value| {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": {"name": "curl", "version": "8"},
+            "io.modelcontextprotocol/clientCapabilities": {
+                "extensions": {"io.modelcontextprotocol/tasks": {}},
+            },
+        });
+        let headers = format!(
+            "-H 'Accept: application/json, text/event-stream' -H 'MCP-Protocol-Version: 2026-07-28' \
+             -H 'Mcp-Method: {method}' -H 'Mcp-Name: {name}'"
+        );
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        ask("/mcp/sample", &headers, &message.to_string())
+    };
+    let echo = json!({"name": "slow_echo", "arguments": {"seconds": 0.1, "text": "hi"}});
+    let begun = rpc("tools/call", "slow_echo", echo);
+    has!(begun, "/result/resultType": "task", "/result/status": "working");
+    let id = begun["result"]["taskId"].as_str().expect("an id");
+    let done = eventually("an end of the task", async || {
+        let told = rpc("tasks/get", id, json!({ "taskId": id }));
+        (told["result"]["status"] != "working").then_some(told)
+    });
+    has!(done.await, "/result/status": "completed",
+        "/result/result/structuredContent": {"text": "hi"});
+    assert_eq!(quickstart.interrupt(), Some(0));
+}
+
 #[test]
 fn a_second_run_uses_the_folder_again() {
     let folder = tempfile::tempdir().expect("a folder");

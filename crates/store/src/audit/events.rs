@@ -64,6 +64,8 @@ impl TryFrom<String> for EventActor {
 pub enum EventTarget {
     Is(String),
     StartsWith(String),
+    /// All capabilities of this provider, whatever their kind.
+    OfProvider(String),
 }
 
 impl TryFrom<String> for EventTarget {

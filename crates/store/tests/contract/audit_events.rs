@@ -241,6 +241,7 @@ on_both! {
         let org = org(&db, 1).await;
         let mut events = [0, 1, 2, 3].map(|n| event(org, n));
         events[0].kind = "token.revoked".into();
+        events[0] = with(&events[0], TextColumn::Target, "prompt:github:greet");
         events[1] = with(&events[1], TextColumn::Target, "github:list_repos");
         events[1].decision = Some("allow".into());
         events[1] = with(&events[1], TextColumn::Policy, "engineering read, \"quoted\"");
@@ -266,6 +267,8 @@ on_both! {
             (target(EventTarget::Is("github:list".to_owned())), &[2]),
             (target(EventTarget::StartsWith("github:".to_owned())), &[1, 2]),
             (target(EventTarget::StartsWith("GITHUB:".to_owned())), &[]),
+            (target(EventTarget::OfProvider("github".to_owned())), &[0, 1, 2]),
+            (target(EventTarget::OfProvider("git".to_owned())), &[]),
             (target(EventTarget::StartsWith("git%".to_owned())), &[]),
             (EventFilter { decision: vec![RecordedDecision::Allow], ..none.clone() }, &[1]),
             (EventFilter { policy: text("engineering read, \"quoted\""), ..none.clone() }, &[1]),

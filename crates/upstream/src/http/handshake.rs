@@ -110,6 +110,7 @@ impl Session {
         let reply = outcome.map_err(Trouble::Rpc)?;
         let result = reply.members();
         let version = era::initialized(&result).ok_or(CallError::protocol(Executed::No))?;
+        connection.announcer.declares(&result);
         let mut headers = bare.headers;
         headers.insert(MCP_PROTOCOL_VERSION, HeaderValue::from_static(version));
         let has_id = session_id.is_some();
@@ -158,7 +159,12 @@ async fn discover(connection: &Connection) -> Result<Verdict, CallError> {
     let response = connection.post(headers.clone(), body).await?;
     let bare = Session { headers, ..Session::bare(Era::Modern) };
     match connection.receive(response, id, &bare, &discover).await {
-        Ok(outcome) => Ok(era::discovered(&outcome)),
+        Ok(outcome) => {
+            if let Ok(reply) = &outcome {
+                connection.announcer.declares(&reply.members());
+            }
+            Ok(era::discovered(&outcome))
+        }
         Err(Trouble::Refused(error)) => Ok(era::discovered(&Err(error))),
         Err(Trouble::Status(_) | Trouble::Rpc(_)) => Ok(Verdict::Legacy),
         Err(Trouble::Call(error)) => match error.kind {

@@ -1,6 +1,6 @@
 //! Judgement of a server's answers: the era that it speaks.
 
-use portcullis_core::mcp::{Era, LEGACY, MODERN, code::UNSUPPORTED_VERSION};
+use portcullis_core::mcp::{Era, LEGACY, MODERN, apps, code::UNSUPPORTED_VERSION, skills, tasks};
 use serde_json::{Map, Value};
 
 use super::message::{Outcome, RpcError};
@@ -34,6 +34,26 @@ impl Announced {
             resources: told("resources", "subscribe") == Some(true),
         }
     }
+}
+
+/// Most extensions that are remembered of a server, and most bytes of the id of each.
+const MOST_EXTENSIONS: usize = 64;
+const MOST_ID_BYTES: usize = 128;
+
+/// Kinds and extensions that a server declares, in the words of `expose`; other extensions by their ids.
+pub(crate) fn offered(result: &Map<String, Value>) -> Vec<String> {
+    let Some(Value::Object(all)) = result.get("capabilities") else { return Vec::new() };
+    let kinds =
+        ["tools", "prompts", "resources"].into_iter().filter(|kind| all.contains_key(*kind));
+    let extensions = all.get("extensions").and_then(Value::as_object);
+    let ids = extensions.into_iter().flat_map(Map::keys).take(MOST_EXTENSIONS);
+    let words = ids.map(|id| match id.as_str() {
+        apps::EXTENSION => "apps".to_owned(),
+        skills::EXTENSION => "skills".to_owned(),
+        tasks::EXTENSION => "tasks".to_owned(),
+        other => other.chars().filter(char::is_ascii_graphic).take(MOST_ID_BYTES).collect(),
+    });
+    kinds.map(str::to_owned).chain(words).collect()
 }
 
 /// The session or process that a server is spoken to in.
@@ -125,6 +145,33 @@ mod tests {
             assert_eq!(discovered(&other), Verdict::Legacy, "{code}");
         }
         assert_eq!(discovered(&ok(result(json!({})))), Verdict::Legacy);
+    }
+
+    #[test]
+    fn what_a_server_offers_is_told_in_the_words_of_the_configuration() {
+        let cases = [
+            (json!({}), vec![]),
+            (json!({"capabilities": 7}), vec![]),
+            (
+                json!({"capabilities": {"logging": {}, "prompts": {}, "tools": {}}}),
+                vec!["tools", "prompts"],
+            ),
+            (
+                json!({"capabilities": {"extensions": {
+                    "io.modelcontextprotocol/ui": {}, "io.modelcontextprotocol/skills": {},
+                    "io.modelcontextprotocol/tasks": {}, "com.example/\u{1b}files\u{202e}": {},
+                }}}),
+                vec!["apps", "skills", "tasks", "com.example/files"],
+            ),
+        ];
+
+        for (declared, words) in cases {
+            assert_eq!(offered(declared.as_object().unwrap()), words, "{declared}");
+        }
+        let many: Map<_, _> = (0..100).map(|id| (format!("{id:0300}"), json!({}))).collect();
+        let many = offered(&result(json!({"capabilities": {"extensions": many}})));
+        assert_eq!(many.len(), 64);
+        assert!(many.iter().all(|it| it.len() == 128));
     }
 
     #[test]

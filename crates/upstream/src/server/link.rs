@@ -101,6 +101,14 @@ impl Link {
         }
     }
 
+    /// Kinds and extensions that the server declared last.
+    pub(super) fn offered(&self) -> Arc<Vec<String>> {
+        match self {
+            Self::Http { http, .. } => http.offered(),
+            Self::Stdio(stdio) => stdio.offered(),
+        }
+    }
+
     /// Cancelled at its end.
     pub(super) fn stop(&self) -> &CancellationToken {
         match self {

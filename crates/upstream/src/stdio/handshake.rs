@@ -137,6 +137,9 @@ fn judge(
         Verdict::Modern(announced) => {
             let id = launch.ids.next();
             pipe.set_announced(announced);
+            if let Ok(reply) = &outcome {
+                launch.announcer.declares(&reply.members());
+            }
             if announced.lists
                 && let Ok(body) = Outgoing::bare(Method::Listen).encode(id, Era::Modern)
             {
@@ -156,6 +159,7 @@ async fn initialize(pipe: &Pipe, launch: &Launch, protocol: Protocol) -> Result<
                 let result = reply.members();
                 let version = era::initialized(&result).ok_or(STRANGER)?;
                 pipe.set_announced(Announced::read(&result));
+                launch.announcer.declares(&result);
                 pipe.notify(INITIALIZED.to_vec());
                 return Ok(Era::Legacy(version));
             }

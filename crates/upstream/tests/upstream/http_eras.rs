@@ -297,7 +297,7 @@ async fn pages_are_followed_to_the_end_and_arguments_are_mirrored_afterwards() {
 
     let names: Vec<_> = list.definitions.iter().map(|tool| tool.name.as_str()).collect();
     assert_eq!(names, ["t0", "t1", "t2", "act"]);
-    assert!(!list.truncated);
+    assert!(list.truncated.is_empty());
     assert_eq!(list.fresh_for.map(|ttl| ttl.as_secs()), Some(1));
     assert_eq!(fake.requests().pop().unwrap().header("mcp-param-region"), Some("us-west1"));
 }

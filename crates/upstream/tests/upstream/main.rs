@@ -9,6 +9,8 @@ mod http_eras;
 #[cfg(test)]
 mod jwks;
 #[cfg(test)]
+mod lists;
+#[cfg(test)]
 mod sample;
 #[cfg(test)]
 mod sessions;

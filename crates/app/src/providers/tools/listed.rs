@@ -44,13 +44,8 @@ impl Tools {
         let mut folders: HashSet<String> = skills.filter_map(skills::folder_of).collect();
         take_files(&mut list.definitions, &folders);
         let mut left_out: Vec<LeftOut> = list.skipped.iter().map(LeftOut::skipped).collect();
-        if list.truncated {
-            left_out.push(LeftOut::new(
-                CapabilityKind::Tool,
-                "",
-                &"the list does not end within what is read of one",
-            ));
-        }
+        let endless = "the list does not end within what is read of one";
+        left_out.extend(list.truncated.iter().map(|kind| LeftOut::new(*kind, "", &endless)));
         let slug = provider.declared.slug.clone();
         let dlp = self.screening.dlp();
         // A thousand schemas take a while: not on a thread that serves requests.

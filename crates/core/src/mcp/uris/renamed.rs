@@ -66,6 +66,7 @@ impl Place {
             (Self::Part, "result" | "error") => Some(Self::Part),
             (Self::Part, "messages") => Some(Self::Message),
             (Self::Part | Self::Message, "content") => Some(Self::Block),
+            (Self::Block, "content") => has_type("tool_result").then_some(Self::Block),
             (Self::Part, "skills" | "skill") => Some(Self::Skill),
             (Self::Part | Self::Skill, "resources")
             | (Self::Part, "resourceTemplates" | "contents") => Some(Self::Entry),
@@ -137,6 +138,8 @@ mod tests {
     fn uris_are_renamed_in_every_place_and_nowhere_else() {
         for row in [
             r#"{"resources":[{"uri":"!x:1","name":"x:1","icons":[{"src":"x:1"}]},{"uri":"!x:2"}],"nextCursor":"x:1"}"#,
+            r#"{"messages":[{"role":"user","content":[{"type":"tool_result","content":[{"type":"resource_link","uri":"!x:1"}]}]}]}"#,
+            r#"{"content":[{"type":"text","content":[{"type":"resource_link","uri":"x:1"}]}]}"#,
             r#"{"resourceTemplates":[{"uriTemplate":"!x:{a}","_meta":{"uri":"x:1"}}],"ttlMs":1.50}"#,
             r#"{"contents":[{"uri":"!x:1","text":"x:1"},{"uri":7},{"text":"a"},"x:1",[{"uri":"x:1"}]]}"#,
             r#"{"content":[{"type":"resource_link","uri":"!x:1"},{"type":"text","uri":"x:1"}],"isError":false}"#,

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 use portcullis_app::{Ctx, FollowUp};
 use portcullis_core::{
     idempotency::fingerprint,
-    json::{JsonValue as _, Node},
-    mcp::Request as Asking,
+    json::{Document, JsonValue as _, Node},
+    mcp::{Request as Asking, meta::CLIENT_CAPABILITIES},
     principal::Scope,
 };
 use serde_json::{Map, Value, json};
@@ -34,7 +34,7 @@ struct Heard {
 
 /// Tasks that a stream tells of.
 pub(in crate::mcp) struct HeardTasks {
-    /// The request, if there are any.
+    /// The request without its parameters, if there are any: those may have a megabyte, and streams stay open for long.
     asking: Option<Asking>,
     tasks: Vec<Heard>,
 }
@@ -52,8 +52,15 @@ impl HeardTasks {
         let heard =
             known.map(|id| Heard { id: id.to_owned(), last: String::new(), next: Instant::now() });
         let tasks: Vec<_> = heard.take(MOST).collect();
-        // Most streams have none, and may stay open for long.
-        let asking = (!tasks.is_empty()).then(|| asking.clone());
+        let kept = || Asking {
+            id: asking.id.clone(),
+            method: asking.method,
+            params: Document::of(&json!({})),
+            arguments: None,
+            meta: Document::of(&json!({ (CLIENT_CAPABILITIES): question.capabilities.declared() })),
+            era: asking.era,
+        };
+        let asking = (!tasks.is_empty()).then(kept);
         Self { asking, tasks }
     }
 

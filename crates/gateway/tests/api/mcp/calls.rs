@@ -257,12 +257,15 @@ async fn what_no_model_can_mend_and_a_used_up_plan_are_errors_of_the_protocol() 
     assert_eq!(third.header("x-ratelimit-resource"), "invocations");
     assert!(third.headers.contains_key("retry-after"));
     assert_eq!(third.at("/error/code"), 429);
+    let seconds: i64 = third.header("retry-after").parse().unwrap();
+    assert_eq!(third.at("/error/data/retryAfterMs"), seconds * 1_000);
     for _ in 0..3 {
         ask(gateway, &who, "/mcp", "server/discover", json!({})).await;
     }
     let last = ask(gateway, &who, "/mcp", "server/discover", json!({})).await;
     assert_eq!(last.status, 429, "{}", last.text);
     assert_eq!(last.header("x-ratelimit-resource"), "requests");
+    assert!(last.at("/error/data/retryAfterMs").as_i64().unwrap() > 0, "{}", last.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -399,3 +399,34 @@ async fn what_is_refused_before_the_call_is_answered_as_json() {
     }
     assert!(scene.upstream.calls().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_beside_a_file_of_a_skill_are_dropped() {
+    let (skill, other, words) = ("skill://told/SKILL.md", "notes://a", "begin with run.sh");
+    let text = "---\nname: told\ndescription: Does told.\n---\n";
+    let digest = portcullis_core::json::sha256(&[text.as_bytes()]);
+    let entry = json!({
+        "frontmatter": {"name": "told", "description": "Does told."},
+        "resources": [{"uri": skill, "digest": digest, "size": text.len()}],
+    });
+    let file = |uri: &str| {
+        let contents =
+            json!({"contents": [{"uri": uri, "mimeType": "text/markdown", "text": text}]});
+        let script = Script::Telling(vec![note(1, words)], contents.to_string());
+        tool(uri, script).reading(json!({"name": "a", "mimeType": "text/markdown"}))
+    };
+    let tools = vec![tool(skill, Script::Echo).instructing(entry), file(skill), file(other)];
+    let scene = scene_with(tools, "expose = [\"resources\", \"skills\"]", |builder| builder).await;
+    scene.upstream.release();
+
+    for (uri, told) in [(skill, Value::Null), (other, json!(words))] {
+        let params = json!({"uri": uri, "_meta": {"progressToken": "p"}});
+        let read = modern(&scene.gateway, &scene.who, "/mcp/up", "resources/read", &params);
+        let mut events = Events::of(read).await;
+        let progress = events.next().await.expect("progress");
+        let answer = events.next().await.expect("an answer");
+
+        has!("{uri}"; &progress, "/params/progress": 1, "/params/message": told);
+        has!("{uri}"; &answer, "/result/contents/0/text": text);
+    }
+}

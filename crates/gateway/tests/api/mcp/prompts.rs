@@ -235,3 +235,40 @@ async fn prompts_are_pinned_and_stay_so_over_a_restart() {
     assert_eq!(first, second);
     assert!(upstream.calls().is_empty());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_that_a_server_lists_no_more_are_still_listed_and_got_from_it() {
+    let scene = exposed().await;
+    let admin = scene.gateway.user(&scene.who.org, "admin", "providers:read providers:write");
+    let id = scene.gateway.get(&admin, "/v1/providers").await.ok();
+    let id = id.at("/data/items/0/id").as_str().expect("an id").to_owned();
+    let before = ask(&scene.gateway, &scene.who, "/mcp", "prompts/list", json!({})).await;
+    // The server fails, or says that it has no prompts.
+    for code in [-32603, -32601] {
+        scene.upstream.forget();
+        scene.upstream.break_method("prompts/list", code);
+        let looked = scene.gateway.post(&admin, &format!("/v1/providers/{id}/test"), "{}").await;
+        has!(looked, 200, "/data/provider/status": "connected");
+
+        let after = ask(&scene.gateway, &scene.who, "/mcp", "prompts/list", json!({})).await;
+        assert_eq!(after.at("/result"), before.at("/result"), "{code}");
+        let got = get(&scene, "/mcp", "up__greet", json!({"who": "Ada"})).await;
+        has!(got, 200, "/result/messages/0/content/text": r#"{"who":"Ada"}"#);
+        let denied = get(&scene, "/mcp", "up__greet", json!({"who": "the board"})).await;
+        assert_eq!(error(&denied), (200, 403), "{}", denied.text);
+        assert_eq!(scene.upstream.calls().len(), 1, "{code}");
+    }
+    // A use of what it does not have any more is an error of the server and no message.
+    scene.upstream.break_method("prompts/get", -32601);
+    for (path, name) in [("/mcp", "up__greet"), ("/mcp/up", "greet")] {
+        let got = get(&scene, path, name, json!({"who": "Ada"})).await;
+        has!(got, 200, "/error/code": 502,
+            "/error/data/dev.portcullis~1error/details/reason": "jsonrpc_error",
+            "/error/data/dev.portcullis~1error/details/executed": "no");
+        let event = events(&scene.gateway, &scene.who, got.header("x-request-id")).await.remove(0);
+        has!(event, "/outcome/status": "upstream_error", "/target/id": "prompt:up:greet");
+    }
+    let rest =
+        scene.gateway.post(&scene.who, "/v1/prompts/up:greet/get", r#"{"input":{"who":"A"}}"#);
+    has!(rest.await, 502 "upstream_error", "/error/details/reason": "jsonrpc_error");
+}

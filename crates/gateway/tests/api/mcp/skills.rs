@@ -286,7 +286,8 @@ async fn a_skill_is_used_under_the_law_of_calls_and_leaves_one_event() {
             assert_eq!(scene.upstream.calls().len(), sent, "{method} {uri}");
             let events = events(&scene.gateway, &scene.who, answer.header("x-request-id")).await;
             assert_eq!(events.len(), 1, "{uri}");
-            has!("{uri}"; events[0], "/type": "mcp.invocation");
+            let kind = target.split_once(':').map(|(kind, _)| kind);
+            has!("{uri}"; events[0], "/type": "mcp.invocation", "/target/kind": kind);
             assert_eq!(events[0]["outcome"]["status"], outcome, "{method} {uri}");
             assert_eq!(
                 events[0]["target"]["id"].as_str().unwrap_or_default(),

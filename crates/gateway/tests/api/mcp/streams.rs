@@ -1,10 +1,11 @@
 //! `subscriptions/listen`: a stream that tells when the tools that a caller may use change.
 
+use portcullis_core::json;
 use portcullis_testkit::tool;
 use reqwest::Response;
 
 use super::{ask, ask_legacy, call, error, modern, names, own_kib};
-use crate::prelude::*;
+use crate::{prelude::*, scene::tool as scripted};
 
 async fn start(tools: &[&str]) -> (Gateway, McpServer, Principal) {
     let upstream = McpServer::start(tools.iter().map(|name| tool(name)).collect()).await;
@@ -55,6 +56,88 @@ async fn whoever_listens_hears_that_the_list_changed() {
     }
     let list = ask(&gateway, &who, "/mcp/up", "tools/list", json!({})).await;
     assert_eq!(names(&list), ["one", "two"]);
+}
+
+/// A list that fails at first, its member, the kind that its server says has changed, and the other of the two kinds.
+const CHANGES: [(&str, &str, &str, &str); 4] = [
+    ("prompts/list", "prompts", "prompts", "resources"),
+    ("resources/list", "resources", "resources", "prompts"),
+    ("resources/templates/list", "resourceTemplates", "resources", "prompts"),
+    ("skills/list", "skills", "resources", "prompts"),
+];
+
+/// A server with one of each kind. A call of `changes` brings the news that a list of this kind has changed.
+async fn announcing(kind: &str) -> Hostile {
+    let news = json!({"jsonrpc": "2.0", "method": format!("notifications/{kind}/list_changed")});
+    let answer = r#"{"jsonrpc":"2.0","id":{id},"result":{"content":[]}}"#;
+    let events = format!("data: {news}\n\ndata: {answer}\n\n");
+    let file = json!({"uri": "skill://a/SKILL.md", "size": 1, "digest": json::sha256(&[b"a"])});
+    let entry = json!({"frontmatter": {"name": "a", "description": "A."}, "resources": [file]});
+    let offered = vec![
+        scripted("echo", Script::Echo),
+        scripted("changes", Script::Typed("text/event-stream", events)),
+        scripted("greet", Script::Echo).prompting(json!([])),
+        scripted("notes://a", Script::Echo).reading(json!({"name": "a"})),
+        scripted("notes://t/{name}", Script::Echo).reading(json!({"name": "a"})),
+        scripted("skill://a/SKILL.md", Script::Echo).instructing(entry),
+    ];
+    Hostile::start(offered).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_says_of_its_lists_is_looked_at_and_told_to_those_who_listen_to_that_kind() {
+    let exposed = "expose = [\"prompts\", \"resources\", \"skills\", \"tools\"]\npin = \"on\"";
+    let mut servers = Vec::new();
+    let mut builder = gateway();
+    for (number, (list, _, kind, _)) in CHANGES.into_iter().enumerate() {
+        let server = announcing(kind).await;
+        server.break_method(list, -32603);
+        builder = builder.http(&format!("p{number}"), &server.url(), exposed);
+        servers.push(server);
+    }
+    let (gateway, who) = serve_as("mcps:read mcps:invoke", builder);
+    let cases = CHANGES.into_iter().zip(&servers).enumerate();
+    join_all(cases.map(|(number, (case, server))| hears(&gateway, &who, number, case, server)))
+        .await;
+}
+
+async fn hears(
+    gateway: &Gateway,
+    who: &Principal,
+    number: usize,
+    (list, member, kind, other): (&'static str, &str, &str, &str),
+    server: &Hostile,
+) {
+    let path = format!("/mcp/p{number}");
+    let opened = async |wanted: Value| {
+        let params = json!({ "notifications": wanted });
+        let request = modern(gateway, who, &path, "subscriptions/listen", &params);
+        let mut stream = request.send().await.expect("a stream");
+        let first = next(&mut stream).await.expect("an acknowledgement");
+        assert_eq!(first["params"]["notifications"], wanted, "{list}");
+        stream
+    };
+    let listed = async || {
+        let listed = ask(gateway, who, &path, list, json!({})).await.ok();
+        listed.at(&format!("/result/{member}")).as_array().expect("a list").len()
+    };
+    until(|| ask(gateway, who, &path, "tools/list", json!({})), |it| names(it).len() == 2).await;
+    let mut own = opened(json!({ (format!("{kind}ListChanged")): true })).await;
+    let others = json!({ (format!("{other}ListChanged")): true, "toolsListChanged": true });
+    let mut others = opened(others).await;
+
+    // The server can list it from now on. Nothing is looked at before there is news.
+    server.break_method("", 0);
+    call(gateway, who, &path, "echo", json!({})).await.ok();
+    assert_eq!(listed().await, 0, "{list}");
+    call(gateway, who, &path, "changes", json!({})).await.ok();
+    let news = next(&mut own).await.expect("news");
+
+    assert_eq!(news["method"], format!("notifications/{kind}/list_changed"), "{list}");
+    eventually("one in the list", async || (listed().await == 1).then_some(())).await;
+    // For longer than the time between two looks.
+    let told = timeout(Duration::from_secs(3), next(&mut others)).await;
+    assert!(told.is_err(), "{list}: {told:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 mod attacks;
 mod awaited;
 mod endings;
+mod lost;
 mod provided;
 mod sdk;
 

@@ -8,7 +8,7 @@ use std::{
 use reqwest::Response;
 
 use super::{
-    call,
+    ask, call,
     clients::script,
     modern, own,
     streams::{self, next},
@@ -123,6 +123,39 @@ async fn whoever_listens_hears_that_a_resource_changed() {
             until(|| scene.watched(), is_left).await;
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn policies_of_now_decide_about_each_notice() {
+    let scene = notes("stdio", "modern");
+    let (mut stream, told) = scene.listen(&scene.who, "/mcp/up", &["notes://a", "notes://b"]).await;
+    assert_eq!(told, json!({"resourceSubscriptions": ["notes://a", "notes://b"]}));
+    scene.touch("notes://a").await;
+    assert_eq!(updated(&mut stream).await, "notes://a");
+    let read = async || {
+        let params = json!({"uri": "notes://a"});
+        ask(&scene.gateway, &scene.who, "/mcp/up", "resources/read", params).await
+    };
+    let write = |more: &str| {
+        let file = scene.gateway.folder().join("policies/test.cedar");
+        fs::write(file, format!("{POLICIES}{more}")).expect("a policy");
+        scene.gateway.hang_up();
+    };
+
+    write(
+        r#"@id("no-a") forbid (principal, action == Mcp::Action::"resource:up", resource)
+        when { context.resource.uri == "notes://a" };"#,
+    );
+    until(read, |it| it.at("/error/code") == -32602).await;
+    scene.touch("notes://a").await;
+    scene.touch("notes://b").await;
+
+    assert_eq!(updated(&mut stream).await, "notes://b", "of `a` nothing is heard");
+    // Of what changed meanwhile it is told once it may be read again.
+    write("");
+    assert_eq!(updated(&mut stream).await, "notes://a");
+    scene.touch("notes://a").await;
+    assert_eq!(updated(&mut stream).await, "notes://a");
 }
 
 #[tokio::test(flavor = "multi_thread")]

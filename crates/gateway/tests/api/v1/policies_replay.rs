@@ -166,3 +166,156 @@ async fn events_are_chosen_and_what_they_do_not_tell_or_nobody_decided_is_told_a
     assert_eq!((number(&live, "drift"), number(&live, "changed")), (2, 0), "{}", live.text);
     assert_eq!(number(&recorded, "newly_denied"), 2, "{}", recorded.text);
 }
+
+/// A use of each kind that depends on what its policy reads: path and body, target of the event, and the policy that a
+/// draft changes, with what it then denies.
+const KINDS: [[&str; 5]; 4] = [
+    [
+        "/v1/prompts/sample:customer_letter/get",
+        r#"{"input": {"customer": "cus_1001"}}"#,
+        "prompt:sample:customer_letter",
+        "letters",
+        "cus_1001",
+    ],
+    [
+        "/v1/resources/read",
+        r#"{"uri": "sample://guide"}"#,
+        "resource:sample:sample://guide",
+        "notes",
+        "sample://guide",
+    ],
+    [
+        "/v1/resources/read",
+        r#"{"uri": "sample://customers/cus_1002"}"#,
+        "resource:sample:sample://customers/{id}",
+        "notes",
+        "sample://customers/cus_1002",
+    ],
+    [
+        "/v1/resources/read",
+        r#"{"uri": "skill://refund-policy/examples/email.md"}"#,
+        "skill:sample:skill://refund-policy/SKILL.md",
+        "files",
+        "skill://refund-policy/examples/email.md",
+    ],
+];
+
+/// The policy of this name, which denies this value.
+fn about(name: &str, denied: &str) -> String {
+    let (action, place) = match name {
+        "letters" => ("prompt:sample:customer_letter", "input.customer"),
+        "notes" => ("resource:sample", "resource.uri"),
+        _ => ("skill:sample:refund-policy", "skill.uri"),
+    };
+    let head = format!("forbid (principal, action == Mcp::Action::\"{action}\", resource)");
+    format!("@id(\"{name}\") @reason(\"no\") {head} when {{ context.{place} == \"{denied}\" }};")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn uses_of_every_kind_are_replayed_and_simulated() {
+    let exposed = r#"expose = ["tools", "prompts", "resources", "skills"]"#;
+    let names = ["letters", "notes", "files"].map(|name| about(name, "nothing")).concat();
+    let policies = format!("@id(\"base\") permit (principal, action, resource);{names}");
+    let (gateway, who) = serve(gateway().sample_with(exposed).policies(&policies));
+    for [path, body, ..] in KINDS {
+        gateway.post(&who, path, body).await.ok();
+    }
+    gateway.invoke(&who, "sample:list_items", json!({"limit": 1})).await.ok();
+
+    let same = replay(&gateway, &who, &json!({"replay": {}})).await;
+    assert_eq!((number(&same, "scanned"), number(&same, "unchanged")), (5, 5), "{}", same.text);
+    for (provider, scanned) in [("sample", 5), ("other", 0)] {
+        let of_one = json!({"replay": {"filter": {"provider": provider}}});
+        assert_eq!(
+            number(&replay(&gateway, &who, &of_one).await, "scanned"),
+            scanned,
+            "{provider}"
+        );
+    }
+
+    for [_, body, target, name, denied] in KINDS {
+        let draft = json!({"upsert": [{"source": about(name, denied)}]});
+        let answer = replay_over(&gateway, &who, draft.clone()).await;
+
+        assert_eq!(number(&answer, "newly_denied"), 1, "{target}: {}", answer.text);
+        assert_eq!(number(&answer, "changed"), 1, "{target}: {}", answer.text);
+        has!("{target}"; answer, "/data/changes/0/tool": target, "/data/changes/0/change": "newly_denied",
+            "/data/changes/0/baseline/policy": "base", "/data/changes/0/candidate/policy": name);
+        let one = json!({"replay": {"filter": {"tool": target}}});
+        assert_eq!(number(&replay(&gateway, &who, &one).await, "scanned"), 1, "{target}");
+
+        let body: Value = serde_json::from_str(body).unwrap();
+        let input = body.get("input").unwrap_or(&body);
+        let mut asked = json!({"tool": target, "input": input});
+        has!("{target}"; gateway.post(&who, PATH, &asked.to_string()).await, 200,
+            "/data/results/0/decision": "allow", "/data/results/0/policy": "base");
+        asked["policies"] = draft;
+        asked["baseline"] = json!("live");
+        has!("{target}"; gateway.post(&who, PATH, &asked.to_string()).await, 200,
+            "/data/results/0/decision": "deny", "/data/results/0/policy": name,
+            "/data/results/0/change": "newly_denied");
+    }
+}
+
+const FACTS: &str = r#"
+[facts."prompt:sample:customer_letter"]
+letters = { type = "Long", from = "$.customer | len" }
+[facts."resource:sample"]
+name = { type = "String", from = "$.uri | basename" }
+[facts."skill:sample:refund-policy"]
+name = { type = "String", from = "$.uri | basename" }
+"#;
+
+const ON_FACTS: &str = r#"
+@id("letters") @reason("no") forbid (principal, action == Mcp::Action::"prompt:sample:customer_letter", resource)
+when { context.facts.letters > 8 };
+@id("notes") @reason("no") forbid (principal, action == Mcp::Action::"resource:sample", resource)
+when { context.facts.name == "cus_1003" };
+@id("files") @reason("no") forbid (principal, action == Mcp::Action::"skill:sample:refund-policy", resource)
+when { context.facts.name == "email.md" };
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_are_declared_for_every_kind() {
+    let exposed = r#"expose = ["tools", "prompts", "resources", "skills"]"#;
+    let base = "@id(\"base\") permit (principal, action, resource);";
+    let (gateway, who) = serve(gateway().sample_with(exposed).policies(base));
+    fs::write(gateway.folder().join("policies/facts.toml"), FACTS).unwrap();
+    write(&gateway, &format!("{base}{ON_FACTS}"));
+    until(|| gateway.get(&who, "/v1/policies/files"), |it| it.status == 200).await;
+
+    let letter = "/v1/prompts/sample:customer_letter/get";
+    let read = "/v1/resources/read";
+    let skill = "skill:sample:skill://refund-policy/SKILL.md";
+    for (path, tool, body, policy) in [
+        (
+            letter,
+            "prompt:sample:customer_letter",
+            json!({"input": {"customer": "cus_1001"}}),
+            "base",
+        ),
+        (
+            letter,
+            "prompt:sample:customer_letter",
+            json!({"input": {"customer": "cus_10012"}}),
+            "letters",
+        ),
+        (read, "resource:sample:sample://guide", json!({"uri": "sample://guide"}), "base"),
+        (
+            read,
+            "resource:sample:sample://customers/{id}",
+            json!({"uri": "sample://customers/cus_1003"}),
+            "notes",
+        ),
+        (read, skill, json!({"uri": "skill://refund-policy/SKILL.md"}), "base"),
+        (read, skill, json!({"uri": "skill://refund-policy/examples/email.md"}), "files"),
+    ] {
+        let input = body.get("input").unwrap_or(&body);
+        let asked = json!({"tool": tool, "input": input}).to_string();
+        has!("{body}"; gateway.post(&who, PATH, &asked).await, 200, "/data/results/0/policy": policy);
+        let used = gateway.post(&who, path, &body.to_string()).await;
+        let status = if policy == "base" { 200 } else { 403 };
+        assert_eq!(used.status, status, "{body}: {}", used.text);
+        has!("{body}"; used, "/governance/policy": policy);
+    }
+}

@@ -4,7 +4,7 @@
 use portcullis_testkit::tool;
 use reqwest::StatusCode;
 
-use crate::prelude::*;
+use crate::{mcp::ask, prelude::*};
 
 /// No server listens there.
 const NOWHERE: &str = "http://127.0.0.1:9/mcp";
@@ -89,6 +89,31 @@ async fn a_provider_of_one_org_does_not_exist_for_another() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_a_server_declares_and_does_not_pass_is_told_and_declared_to_no_client() {
+    let server = Hostile::start(vec![crate::scene::tool("a", Script::Echo)]).await;
+    let exposes = "expose = [\"tools\", \"prompts\"]";
+    let (gateway, who) = serve(gateway().http("up", &server.url(), exposes));
+    let unknown = "com.example/files";
+
+    let shown = gateway.get(&who, "/v1/providers").await.ok();
+    let listed = gateway.admin(&["provider", "list"]);
+    let checked = gateway.run(&["check", "--config", &gateway.config_file().to_string_lossy()]);
+    let declared =
+        json!({"io.modelcontextprotocol/clientCapabilities": {"extensions": {(unknown): {}}}});
+    let asked = json!({"name": "a", "arguments": {}, "_meta": declared});
+    ask(&gateway, &who, "/mcp/up", "tools/call", asked).await.ok();
+    let told = ask(&gateway, &who, "/mcp/up", "server/discover", json!({})).await;
+
+    let dropped = json!(["resources", unknown]);
+    assert_eq!(items(&shown)[0]["dropped"], dropped);
+    assert_eq!(listed[0]["dropped"], dropped);
+    assert!(checked.contains("resources, com.example/files"), "{checked}");
+    assert_eq!(told.status, 200, "{}", told.text);
+    assert!(!told.text.contains(unknown), "{}", told.text);
+    assert!(!server.calls()[0].message.to_string().contains(unknown));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
     let server = McpServer::start(vec![tool("a")]).await;
     let keyed = format!("{LEGACY}\nauth = \"api_key\"");
@@ -111,8 +136,8 @@ async fn a_provider_that_nobody_connected_is_listed_with_what_it_waits_for() {
         let there: Value = serde_json::from_slice(&there.stdout).expect("JSON");
         let by_slug = |list: Value| {
             let mut all = list.as_array().unwrap().clone();
-            // A connection with credentials of its own has tools at the gateway that made it only.
-            all.retain_mut(|it| it["tools"].take().is_number());
+            // What a connection with credentials of its own has is known at the gateway that made it only.
+            all.retain_mut(|it| it["tools"].take().is_number() && it["dropped"].take().is_array());
             all.sort_by_key(|it| it["slug"].to_string());
             all
         };

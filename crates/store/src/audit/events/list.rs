@@ -224,10 +224,11 @@ impl Store {
             Some(EventActor::Principal(id)) => (Some(id.to_string()), None),
             Some(EventActor::Token(id)) => (None, Some(id.to_string())),
         };
-        let (target, prefix) = match &filter.target {
-            None => (None, None),
-            Some(EventTarget::Is(target)) => (Some(target), None),
-            Some(EventTarget::StartsWith(prefix)) => (None, Some(prefix)),
+        let (target, prefix, provider) = match &filter.target {
+            None => (None, None, None),
+            Some(EventTarget::Is(target)) => (Some(target), None, None),
+            Some(EventTarget::StartsWith(prefix)) => (None, Some(prefix), None),
+            Some(EventTarget::OfProvider(slug)) => (None, None, Some(format!("{slug}:"))),
         };
         let rows: Vec<EventRow> = read!(self, org, |conn| {
             all!(
@@ -235,7 +236,7 @@ impl Store {
                 own(visibility), principal, token, target, prefix, list(&filter.kinds),
                 list(&filter.decision), list(&filter.policy), list(&filter.dlp_result),
                 list(&filter.outcome), filter.request_id.map(|id| id.to_string()),
-                under(visibility)
+                under(visibility), provider
             )
         });
         rows.into_iter().map(EventRow::read).collect()
@@ -280,6 +281,10 @@ WHERE s.org_id = $1 AND e.org_id = $1 AND s.sequence >= $2 AND s.sequence < $3
     AND ($16 IS NULL OR ",
             is_under!("$16"),
             ")
+    AND ($17 IS NULL OR substr(e.target, 1, length($17)) = $17
+        OR substr(e.target, 1, 7 + length($17)) = 'prompt:' || $17
+        OR substr(e.target, 1, 9 + length($17)) = 'resource:' || $17
+        OR substr(e.target, 1, 6 + length($17)) = 'skill:' || $17)
 ORDER BY s.sequence ",
             $order,
             " LIMIT $4"

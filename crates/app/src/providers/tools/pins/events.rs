@@ -379,7 +379,7 @@ fn event(
 
 /// A tool or prompt as the target of an event.
 pub(crate) fn tool(id: &CapabilityId, version: Option<String>) -> Target {
-    let capability = Some(id.kind());
+    let capability = Some(id.kind().governed());
     let id = Some(id.to_string());
     Target { capability, credential: None, id, provider_id: None, kind: "mcp", version }
 }

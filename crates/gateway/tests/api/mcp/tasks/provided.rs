@@ -17,7 +17,7 @@ when { context has dlp_output && context.dlp_output.findings.contains("aws_acces
 "#;
 
 /// Answer of a server about a task.
-fn told(id: &str, status: &str, more: &Value) -> String {
+pub(super) fn told(id: &str, status: &str, more: &Value) -> String {
     let mut told = json!({
         "resultType": "complete", "taskId": id, "status": status,
         "createdAt": "2026-11-30T00:00:00Z", "lastUpdatedAt": "2026-11-30T00:00:01Z",
