@@ -50,11 +50,10 @@ const prompts = offer.prompts.map((it) => [it.name, wanted.prompts?.[it.name] ??
 offer.got = await each(prompts.map((it) => [it[0], it]), ([name, given]) => client.getPrompt({ name, arguments: given }));
 const uris = [...offer.resources.slice(0, 20).map(({ uri }) => uri), ...(wanted.uris ?? [])];
 offer.read = await each(uris.map((uri) => [uri, uri]), (uri) => client.readResource({ uri }));
-const reading = offer.tools.filter((it) => it.annotations?.readOnlyHint && !it.inputSchema.required?.length);
+const reading = offer.tools.filter((it) => it.annotations?.readOnlyHint && !it.inputSchema.required?.length && it.name !== "get-env");
 const calls = [...reading.map(({ name }) => [name, {}]), ...(wanted.calls ?? [])];
 offer.called = await each(calls.map((call) => [JSON.stringify(call), call]), ([name, given]) =>
   client.callTool({ name, arguments: given }),
 );
 console.log(JSON.stringify(offer));
 await client.close();
-process.exit();

@@ -71,7 +71,9 @@ impl Offer {
                 Some(Offered { name: name?, listed, params, tool })
             })
             .collect();
-        let index = Index::build(tools.iter().map(|it| &*it.tool));
+        // A list is of one kind, and tools alone are searched.
+        let searched = tools.iter().filter(|it| it.tool.id.kind() == CapabilityKind::Tool);
+        let index = Index::build(searched.map(|it| &*it.tool));
         let by_name = tools.iter().map(|it| it.name.clone()).zip(0..).collect();
         let by_id = tools.iter().map(|it| it.tool.id.clone()).zip(0..).collect();
         Self { tools, by_name, by_id, index }
