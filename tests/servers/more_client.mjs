@@ -47,13 +47,16 @@ const offer = {
 };
 const needs = ({ arguments: given = [] }) => given.filter(({ required }) => required).map(({ name }) => [name, "1"]);
 const prompts = offer.prompts.map((it) => [it.name, wanted.prompts?.[it.name] ?? Object.fromEntries(needs(it))]);
-offer.got = await each(prompts.map((it) => [it[0], it]), ([name, given]) => client.getPrompt({ name, arguments: given }));
-const uris = [...offer.resources.slice(0, 20).map(({ uri }) => uri), ...(wanted.uris ?? [])];
+const got = prompts.map((prompt) => [prompt[0], prompt]);
+offer.got = await each(got, ([name, given]) => client.getPrompt({ name, arguments: given }));
+const listedUris = offer.resources.map(({ uri }) => uri).filter((uri) => !uri.startsWith("skill:"));
+const uris = [...listedUris.slice(0, 20), ...(wanted.uris ?? [])];
 offer.read = await each(uris.map((uri) => [uri, uri]), (uri) => client.readResource({ uri }));
-const reading = offer.tools.filter((it) => it.annotations?.readOnlyHint && !it.inputSchema.required?.length && it.name !== "get-env");
+// What the program's environment holds is not the same behind the gateway.
+const reads = ({ name, annotations }) => annotations?.readOnlyHint && name !== "get-env";
+const reading = offer.tools.filter((it) => reads(it) && !it.inputSchema.required?.length);
 const calls = [...reading.map(({ name }) => [name, {}]), ...(wanted.calls ?? [])];
-offer.called = await each(calls.map((call) => [JSON.stringify(call), call]), ([name, given]) =>
-  client.callTool({ name, arguments: given }),
-);
+const keyed = calls.map((call) => [JSON.stringify(call), call]);
+offer.called = await each(keyed, ([name, given]) => client.callTool({ name, arguments: given }));
 console.log(JSON.stringify(offer));
 await client.close();
