@@ -152,9 +152,13 @@ async function connect(base, token, scopes) {
 
 async function authorized(base, token) {
   // The first attempt may end because the server changed its mind about who authorizes.
+  let attempt;
   for (let tries = 0; tries < 3; tries++) {
-    const attempt = await connect(base, token);
+    attempt = await connect(base, token);
     if (attempt.status !== 202 || attempt.connected) break;
+  }
+  if (attempt.status >= 400 || (attempt.status === 202 && !attempt.connected)) {
+    throw new Error("the gateway never connected");
   }
   for (const tool of await tools(base, token)) {
     for (let tries = 0; tries < 4; tries++) {

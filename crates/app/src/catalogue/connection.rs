@@ -23,12 +23,24 @@ pub(crate) fn count_tools<'a>(list: impl IntoIterator<Item = &'a Arc<Capability>
     list.into_iter().filter(|it| it.id.kind() == CapabilityKind::Tool).count()
 }
 
+/// All of a kind that a list of this server shows.
+pub(crate) fn listed<'a>(
+    server: &Server,
+    kind: CapabilityKind,
+    all: impl Iterator<Item = &'a Arc<Capability>>,
+) -> Vec<Arc<Capability>> {
+    // What was kept of a list may be of a kind that is exposed no more.
+    let exposed = server.kinds().contains(&kind);
+    let is_shown = |it: &&Arc<Capability>| exposed && it.id.kind() == kind && !it.id.is_unlisted();
+    all.filter(is_shown).cloned().collect()
+}
+
 /// Holds a list of tools, so that its address stays its own.
 #[derive(Debug, Clone)]
 pub(crate) struct ListHandle(Arc<dyn std::any::Any + Send + Sync>);
 
 impl ListHandle {
-    fn new<T: Send + Sync + 'static>(list: Arc<T>) -> Self {
+    pub(crate) fn new<T: Send + Sync + 'static>(list: Arc<T>) -> Self {
         Self(list)
     }
 
@@ -123,15 +135,11 @@ impl Connection {
 
     /// All that it lists of a kind.
     pub(crate) fn listed(&self, kind: CapabilityKind) -> Vec<Arc<Capability>> {
-        // What was kept of a list may be of a kind that is exposed no more.
-        let exposed = self.server().kinds().contains(&kind);
-        let of_kind =
-            |it: &&Arc<Capability>| exposed && it.id.kind() == kind && !it.id.is_unlisted();
         match &self.way {
             Route::Declared => {
-                self.provider.state().tools.iter().flatten().filter(of_kind).cloned().collect()
+                listed(self.server(), kind, self.provider.state().tools.iter().flatten())
             }
-            Route::Own(own) => own.live.load().tools.values().filter(of_kind).cloned().collect(),
+            Route::Own(own) => listed(self.server(), kind, own.live.load().tools.values()),
         }
     }
 

@@ -34,7 +34,8 @@ use crate::{
     audit::Audit,
     base::Base,
     catalogue::{
-        Capabilities, Visible, freshness::Unlisted, not_found, provider::Provider, unknown,
+        Capabilities, Visible, connection::count_tools, freshness::Unlisted, not_found,
+        provider::Provider, unknown,
     },
     policies::Policies,
     request::{Ctx, screening::Screening},
@@ -391,9 +392,10 @@ impl Tools {
         })?;
         if !provider.has(&definitions) {
             let tools = self.compiled(provider, org, definitions).await;
-            tracing::info!(provider = %slug, tools = tools.len(), "provider connected");
+            tracing::info!(provider = %slug, tools = count_tools(&tools), "provider connected");
             provider.connected(tools, self.base.clock.now());
             self.bind_again().await;
+            self.prepare_ahead(provider).await;
         }
         provider.freshness.took(began, fresh_for, peer);
         Ok(())

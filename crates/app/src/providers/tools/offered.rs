@@ -15,7 +15,10 @@ use self::{pages::Pages, view::View};
 use super::Tools;
 use crate::{
     base::caches::{Lifetime, NodeCache},
-    catalogue::connection::{Connection, ListHandle},
+    catalogue::{
+        connection::{Connection, ListHandle, listed},
+        provider::Provider,
+    },
     request::{Ctx, permitted::Places},
 };
 use moka::sync::Cache;
@@ -34,6 +37,8 @@ use portcullis_core::{
     refusal::Refusal,
 };
 
+/// Entries of a list that is prepared before it is asked for, at least.
+const PREPARED_AHEAD: usize = 1_000;
 /// Tools near a name that policies are asked about, at most.
 const MOST_NEAR: usize = 32;
 
@@ -131,6 +136,13 @@ impl Offers {
             last: NodeCache::LastOffers.make(forever, |_, offer: &Arc<Offer>| offer.weight()),
             pages: Pages::new(),
         }
+    }
+}
+
+impl Offers {
+    fn keep(&self, slug: (String, CapabilityKind), list: ListHandle, offer: &Arc<Offer>) {
+        self.by_list.insert((list.address(), slug.1), (list, Arc::clone(offer)));
+        self.last.insert(slug, Arc::clone(offer));
     }
 }
 
@@ -384,8 +396,7 @@ impl Tools {
         kind: CapabilityKind,
     ) -> Result<Arc<Offer>, Refusal> {
         let list = connection.list_handle();
-        let address = list.address();
-        if let Some((_, offer)) = self.offers.by_list.get(&(address, kind)) {
+        if let Some((_, offer)) = self.offers.by_list.get(&(list.address(), kind)) {
             return Ok(offer);
         }
         let tools = connection.listed(kind);
@@ -400,8 +411,24 @@ impl Tools {
             let prepared = self.base.worked(connection.org, usize::MAX, prepare);
             Arc::new(prepared.await?)
         };
-        self.offers.last.insert(slug, Arc::clone(&offer));
-        self.offers.by_list.insert((address, kind), (list, Arc::clone(&offer)));
+        self.offers.keep(slug, list, &offer);
         Ok(offer)
+    }
+
+    /// Prepares the texts of long lists that a provider told now, before a caller waits for them.
+    pub(crate) async fn prepare_ahead(&self, provider: &Provider) {
+        for kind in provider.server().kinds() {
+            let state = provider.state();
+            let tools = listed(provider.server(), *kind, state.tools.iter().flatten());
+            if tools.len() < PREPARED_AHEAD {
+                continue;
+            }
+            let rules = provider.server().apps().cloned();
+            let prepare = move || Arc::new(Offer::prepare(tools, rules.as_ref()));
+            if let Some(offer) = self.base.list_work(provider.declared.org, prepare).await {
+                let slug = (provider.declared.slug.to_string(), *kind);
+                self.offers.keep(slug, ListHandle::new(state), &offer);
+            }
+        }
     }
 }
