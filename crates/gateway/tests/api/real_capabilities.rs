@@ -2,7 +2,7 @@
 
 use std::{net::TcpListener, process::Command};
 
-use rmcp::model::{GetPromptRequestParams, ReadResourceRequestParams};
+use rmcp::model::{CallToolRequestParams, GetPromptRequestParams, ReadResourceRequestParams};
 
 use crate::{
     mcp::clients::{node, rust_sdk, script, stateless},
@@ -85,7 +85,24 @@ async fn three_real_servers_are_the_same_through_one_gateway_at_both_addresses()
         assert_eq!(offer("2026-07-28", &wanted, "", &[&own], &who.token), direct, "{slug}");
         let all = format!("{}/mcp?tools=list", gateway.url());
         let renamed = offer("legacy", &wanted, slug, &[&all], &who.token);
-        assert_eq!(without_pages(renamed), without_pages(direct), "{slug}");
+        assert_eq!(without_pages(renamed), without_pages(direct.clone()), "{slug}");
+
+        let client = rust_sdk((), &own, &who.token, stateless()).await;
+        let count = |member: &str| direct[member].as_array().map_or(0, Vec::len);
+        let tools = client.list_all_tools().await.expect("tools");
+        assert_eq!(tools.len(), count("tools"), "{slug}");
+        let prompts = client.list_all_prompts().await.expect("prompts");
+        assert_eq!(prompts.len(), count("prompts"), "{slug}");
+        let resources = client.list_all_resources().await.expect("resources");
+        assert_eq!(resources.len(), count("resources"), "{slug}");
+        for resource in resources {
+            let read = client.read_resource(ReadResourceRequestParams::new(resource.uri)).await;
+            assert!(!read.expect("a resource").contents.is_empty(), "{slug}");
+        }
+        let (name, given) = (wanted["calls"][0][0].as_str(), wanted["calls"][0][1].as_object());
+        let call = CallToolRequestParams::new(name.expect("a name").to_owned());
+        let called = client.call_tool(call.with_arguments(given.expect("arguments").clone())).await;
+        assert_ne!(called.expect("a result").is_error, Some(true), "{slug}");
     }
     let url = format!("{}/mcp/library", gateway.url());
     let client = rust_sdk((), &url, &who.token, stateless()).await;
