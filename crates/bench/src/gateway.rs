@@ -46,7 +46,7 @@ pub(crate) struct Setup<'a> {
     pub(crate) database: Option<&'a str>,
     /// The URL of the Redis server in which limits are counted.
     pub(crate) redis: Option<&'a str>,
-    /// Whether the resources of the server pass, too, and all may be called and read.
+    /// The resources of the server pass, too, and all may be called and read.
     pub(crate) reads: bool,
     /// Tools that the server lists besides the called one.
     pub(crate) more_tools: usize,

@@ -27,21 +27,22 @@ const IDLE_CONNECTIONS: usize = 5_000;
 /// Systems besides gateways, with which these are compared.
 const PLAIN: [&str; 3] = ["direct", "pass-through", "bracket"];
 
-/// The request that a gateway is measured with.
+/// Kind of the requests of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum Workload {
     Echo,
     Text,
     Resource,
 }
 
-/// Systems of a gateway by their requests.
-const ASKED: [(&str, Asked); 2] = [("text: tool", Asked::Text), ("text: read", Asked::Resource)];
+/// Systems of a gateway that answers texts.
+const TEXT_WORKLOADS: [(&str, Workload); 2] =
+    [("text: tool", Workload::Text), ("text: read", Workload::Resource)];
 
 /// One of the ways.
 struct System<'a> {
     name: &'static str,
-    asked: Asked,
+    workload: Workload,
     address: SocketAddr,
     pid: u32,
     /// Token of the call, if it needs one.
@@ -51,17 +52,17 @@ struct System<'a> {
 impl System<'_> {
     fn plain(name: &'static str, server: &Upstream) -> Result<Self, Failure> {
         let pid = server.pid().ok_or_else(|| format!("the server of `{name}` has ended"))?;
-        Ok(Self { name, asked: Asked::Echo, address: server.address, pid, token: None })
+        Ok(Self { name, workload: Workload::Echo, address: server.address, pid, token: None })
     }
 
     fn call(&self, bytes: usize) -> Result<Template, Failure> {
-        match (self.token, self.asked) {
+        match (self.token, self.workload) {
             (None, _) => direct_call(self.address, &payload::of_size(bytes)),
-            (Some(token), Asked::Echo) => {
+            (Some(token), Workload::Echo) => {
                 governed_call(self.address, token, &payload::of_size(bytes))
             }
-            (Some(token), Asked::Text) => text_call(self.address, token, bytes),
-            (Some(token), Asked::Resource) => read(self.address, token, bytes),
+            (Some(token), Workload::Text) => text_call(self.address, token, bytes),
+            (Some(token), Workload::Resource) => read(self.address, token, bytes),
         }
     }
 }
@@ -93,10 +94,10 @@ impl Gateway {
         Ok(Self { name, installation, running, started, idle_kib })
     }
 
-    fn system(&self, name: &'static str, asked: Asked) -> System<'_> {
+    fn system(&self, name: &'static str, workload: Workload) -> System<'_> {
         System {
             name,
-            asked,
+            workload,
             address: self.running.address,
             pid: self.running.pid,
             token: Some(&self.installation.token),
@@ -158,9 +159,13 @@ pub(crate) async fn run(args: &SystemsArgs) -> Result<Verdict, Failure> {
     let plain = PLAIN.into_iter().zip([&upstream, &passing, &bracket]);
     let mut systems =
         plain.map(|(name, server)| System::plain(name, server)).collect::<Result<Vec<_>, _>>()?;
-    systems.extend(gateways.iter().map(|it| it.system(it.name, Asked::Echo)));
+    systems.extend(gateways.iter().map(|it| it.system(it.name, Workload::Echo)));
     let first = gateways.first();
-    systems.extend(first.iter().flat_map(|it| ASKED.map(|(name, asked)| it.system(name, asked))));
+    systems.extend(
+        first
+            .iter()
+            .flat_map(|it| TEXT_WORKLOADS.map(|(name, workload)| it.system(name, workload))),
+    );
     let mut table =
         Table { args, answered: vec![0; systems.len()], rows: Vec::new(), failed: false };
     for &payload in &args.payloads {

@@ -6,7 +6,7 @@ use portcullis_app::{Ctx, FollowUp};
 use portcullis_core::{
     idempotency::fingerprint,
     json::{Document, JsonValue as _, Node},
-    mcp::{Request as Asking, meta::CLIENT_CAPABILITIES},
+    mcp::{Request as Asking, interaction::ClientCapabilities, meta::CLIENT_CAPABILITIES},
     principal::Scope,
 };
 use serde_json::{Map, Value, json};
@@ -34,9 +34,21 @@ struct Heard {
 
 /// Tasks that a stream tells of.
 pub(in crate::mcp) struct HeardTasks {
-    /// The request without its parameters, if there are any: those may have a megabyte, and streams stay open for long.
+    /// The request without its parameters, if there are any.
     asking: Option<Asking>,
     tasks: Vec<Heard>,
+}
+
+/// A request without its parameters, which may have a megabyte: streams stay open for long.
+fn without_params(asking: &Asking, capabilities: ClientCapabilities) -> Asking {
+    Asking {
+        id: asking.id.clone(),
+        method: asking.method,
+        params: Document::of(&json!({})),
+        arguments: None,
+        meta: Document::of(&json!({ (CLIENT_CAPABILITIES): capabilities.declared() })),
+        era: asking.era,
+    }
 }
 
 impl HeardTasks {
@@ -52,15 +64,7 @@ impl HeardTasks {
         let heard =
             known.map(|id| Heard { id: id.to_owned(), last: String::new(), next: Instant::now() });
         let tasks: Vec<_> = heard.take(MOST).collect();
-        let kept = || Asking {
-            id: asking.id.clone(),
-            method: asking.method,
-            params: Document::of(&json!({})),
-            arguments: None,
-            meta: Document::of(&json!({ (CLIENT_CAPABILITIES): question.capabilities.declared() })),
-            era: asking.era,
-        };
-        let asking = (!tasks.is_empty()).then(kept);
+        let asking = (!tasks.is_empty()).then(|| without_params(asking, question.capabilities));
         Self { asking, tasks }
     }
 
@@ -117,5 +121,42 @@ impl HeardTasks {
             self.tasks.push(heard);
         }
         is_news.then_some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::mcp::{Message, Mirror, MirroredHeaders};
+
+    use super::*;
+
+    #[test]
+    fn of_a_request_a_stream_keeps_no_more_than_it_needs() {
+        let declared = json!({"extensions": {"io.modelcontextprotocol/tasks": {}, "a/b": {"x": "x".repeat(1 << 19)}}});
+        let told = json!({"jsonrpc": "2.0", "id": "a", "method": "subscriptions/listen", "params": {
+            "notifications": {"taskIds": ["x".repeat(1 << 19)]},
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                CLIENT_CAPABILITIES: declared,
+            },
+        }});
+        let headers = MirroredHeaders {
+            version: Mirror::Once("2026-07-28"),
+            method: Mirror::Once("subscriptions/listen"),
+            name: Mirror::Absent,
+        };
+        let Ok(Message::Request(asking)) = Message::read(&Document::of(&told), &headers) else {
+            panic!("a request")
+        };
+        let capabilities =
+            ClientCapabilities::read(asking.meta.root().get(CLIENT_CAPABILITIES).unwrap());
+
+        let kept = without_params(&asking, capabilities);
+
+        assert_eq!((&kept.id, kept.method, kept.era), (&asking.id, asking.method, asking.era));
+        let read = ClientCapabilities::read(kept.meta.root().get(CLIENT_CAPABILITIES).unwrap());
+        assert!(read.tasks && read == capabilities);
+        assert!(kept.arguments.is_none());
+        assert!([&kept.params, &kept.meta].iter().all(|part| part.root().raw().len() < 200));
     }
 }

@@ -92,14 +92,18 @@ fn asking() -> Vec<HostileTool> {
     ]
 }
 
+/// A use at an address.
+#[derive(Debug, Clone, Copy)]
+struct UseAt<'a> {
+    path: &'a str,
+    method: &'a str,
+    params: &'a Value,
+}
+
 /// A leg of a use by a client that can fill in forms.
-async fn leg(
-    scene: &Scene,
-    who: &Principal,
-    (path, method, of): (&str, &str, &Value),
-    state: Option<&str>,
-) -> Answer {
-    let mut params = of.clone();
+async fn leg(scene: &Scene, who: &Principal, used: UseAt<'_>, state: Option<&str>) -> Answer {
+    let UseAt { path, method, params } = used;
+    let mut params = params.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}});
     if let Some(state) = state {
         params["requestState"] = json!(state);
@@ -133,7 +137,7 @@ async fn resources_and_prompts_ask_and_go_on_with_the_state_of_that_use_alone() 
     ] {
         scene.upstream.forget();
         let (method, params) = of(name);
-        let own = (path, method, &params);
+        let own = UseAt { path, method, params: &params };
         let asked = leg(&scene, &scene.who, own, None).await;
 
         has!("{path} {name}"; asked, 200, "/result/resultType": "input_required",
@@ -155,8 +159,8 @@ async fn resources_and_prompts_ask_and_go_on_with_the_state_of_that_use_alone() 
         for (who, used) in [
             (&strangers[0], own),
             (&strangers[1], own),
-            (&scene.who, (path, method, &others)),
-            (&scene.who, (path, "tools/call", &tool)),
+            (&scene.who, UseAt { params: &others, ..own }),
+            (&scene.who, UseAt { method: "tools/call", params: &tool, ..own }),
         ] {
             let refused = leg(&scene, who, used, Some(state)).await;
             assert_eq!(error(&refused), (400, -32602), "{name} {used:?} {}", refused.text);
@@ -167,10 +171,10 @@ async fn resources_and_prompts_ask_and_go_on_with_the_state_of_that_use_alone() 
 }
 
 /// The use goes on with what its provider gave and the client answered.
-async fn goes_on(scene: &Scene, own: (&str, &str, &Value), state: &str, told: &str) {
+async fn goes_on(scene: &Scene, own: UseAt<'_>, state: &str, told: &str) {
     let done = leg(scene, &scene.who, own, Some(state)).await;
     has!("{own:?}"; done, 200, told: "told", "/result/resultType": "complete");
-    if own.1 == "resources/read" {
+    if own.method == "resources/read" {
         // What depends on answers is not kept.
         has!(done, 200, "/result/ttlMs": 0, "/result/cacheScope": "private");
     }
@@ -215,7 +219,7 @@ async fn rest_callers_are_asked_for_resources_and_prompts_and_answer_in_the_same
     }
 }
 
-/// What servers say and what clients are told of the time for which an answer holds.
+/// Times for which an answer holds, as servers say them and as clients are told them.
 fn times() -> [(Value, u64); 8] {
     [
         (json!(7), 7),

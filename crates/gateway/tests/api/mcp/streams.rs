@@ -58,12 +58,26 @@ async fn whoever_listens_hears_that_the_list_changed() {
     assert_eq!(names(&list), ["one", "two"]);
 }
 
-/// A list that fails at first, its member, the kind that its server says has changed, and the other of the two kinds.
-const CHANGES: [(&str, &str, &str, &str); 4] = [
-    ("prompts/list", "prompts", "prompts", "resources"),
-    ("resources/list", "resources", "resources", "prompts"),
-    ("resources/templates/list", "resourceTemplates", "resources", "prompts"),
-    ("skills/list", "skills", "resources", "prompts"),
+/// A list that fails at first.
+#[derive(Clone, Copy)]
+struct ListChange {
+    list: &'static str,
+    member: &'static str,
+    /// The kind that its server says has changed, and the other of the two kinds.
+    kind: &'static str,
+    other: &'static str,
+}
+
+const CHANGES: [ListChange; 4] = [
+    ListChange { list: "prompts/list", member: "prompts", kind: "prompts", other: "resources" },
+    ListChange { list: "resources/list", member: "resources", kind: "resources", other: "prompts" },
+    ListChange {
+        list: "resources/templates/list",
+        member: "resourceTemplates",
+        kind: "resources",
+        other: "prompts",
+    },
+    ListChange { list: "skills/list", member: "skills", kind: "resources", other: "prompts" },
 ];
 
 /// A server with one of each kind. A call of `changes` brings the news that a list of this kind has changed.
@@ -89,15 +103,15 @@ async fn what_a_server_says_of_its_lists_is_looked_at_and_told_to_those_who_list
     let exposed = "expose = [\"prompts\", \"resources\", \"skills\", \"tools\"]\npin = \"on\"";
     let mut servers = Vec::new();
     let mut builder = gateway();
-    for (number, (list, _, kind, _)) in CHANGES.into_iter().enumerate() {
-        let server = announcing(kind).await;
-        server.break_method(list, -32603);
+    for (number, change) in CHANGES.into_iter().enumerate() {
+        let server = announcing(change.kind).await;
+        server.break_method(change.list, -32603);
         builder = builder.http(&format!("p{number}"), &server.url(), exposed);
         servers.push(server);
     }
     let (gateway, who) = serve_as("mcps:read mcps:invoke", builder);
     let cases = CHANGES.into_iter().zip(&servers).enumerate();
-    join_all(cases.map(|(number, (case, server))| hears(&gateway, &who, number, case, server)))
+    join_all(cases.map(|(number, (change, server))| hears(&gateway, &who, number, change, server)))
         .await;
 }
 
@@ -105,9 +119,10 @@ async fn hears(
     gateway: &Gateway,
     who: &Principal,
     number: usize,
-    (list, member, kind, other): (&'static str, &str, &str, &str),
+    change: ListChange,
     server: &Hostile,
 ) {
+    let ListChange { list, member, kind, other } = change;
     let path = format!("/mcp/p{number}");
     let opened = async |wanted: Value| {
         let params = json!({ "notifications": wanted });

@@ -111,7 +111,7 @@ fn changes() -> [Change; 6] {
     ]
 }
 
-async fn make(scene: &Scene, (method, target): (&str, &str)) -> Answer {
+async fn use_capability(scene: &Scene, method: &str, target: &str) -> Answer {
     let member = if method == "prompts/get" { "name" } else { "uri" };
     ask(&scene.gateway, &scene.who, "/mcp/up", method, json!({ (member): target })).await
 }
@@ -133,8 +133,8 @@ async fn listed(scene: &Scene, change: &Change) -> usize {
 async fn withheld(scene: &Scene, admin: &Principal, change: &Change) -> String {
     let Change { name, id, kind, difference, uses } = change;
     scene.upstream.forget();
-    for used in *uses {
-        let refused = make(scene, *used).await;
+    for (method, target) in *uses {
+        let refused = use_capability(scene, method, target).await;
         assert!(is_not_found(&refused), "{name}: {}", refused.text);
         let event = events(&scene.gateway, &scene.who, refused.header("x-request-id")).await;
         has!("{name}"; event[0], "/outcome/status": "not_found", "/outcome/executed": "no");
@@ -142,7 +142,8 @@ async fn withheld(scene: &Scene, admin: &Principal, change: &Change) -> String {
     assert!(scene.upstream.calls().is_empty(), "{name}");
     assert_eq!(listed(scene, change).await, 0, "{name}");
     for other in changes().iter().filter(|it| it.id != *id) {
-        let answer = make(scene, other.uses[0]).await;
+        let (method, target) = other.uses[0];
+        let answer = use_capability(scene, method, target).await;
         assert!(answer.at("/result").is_object(), "{name}: {} {}", other.id, answer.text);
     }
     let path = format!("/v1/tools/waiting?kind={}", kind[0]);
@@ -167,8 +168,8 @@ async fn a_changed_definition_of_any_kind_is_not_found_until_the_operator_accept
     let look = format!("/v1/providers/{}/test", provider.at("/data/items/0/id").as_str().unwrap());
     let mut made = Vec::new();
     for change in changes() {
-        for used in change.uses {
-            let answer = make(&scene, *used).await;
+        for (method, target) in change.uses {
+            let answer = use_capability(&scene, method, target).await;
             assert!(answer.at("/result").is_object(), "{}: {}", change.name, answer.text);
         }
         assert_eq!(listed(&scene, &change).await, 1, "{}", change.name);
@@ -177,18 +178,20 @@ async fn a_changed_definition_of_any_kind_is_not_found_until_the_operator_accept
         scene.upstream.replace(offered(&made));
         let looked = async || {
             scene.gateway.post(&admin, &look, "{}").await.ok();
-            make(&scene, change.uses[0]).await
+            let (method, target) = change.uses[0];
+            use_capability(&scene, method, target).await
         };
         until(looked, is_not_found).await;
 
         let version = withheld(&scene, &admin, &change).await;
         scene.gateway.admin(&["capability", "accept", change.id, "--version", &version]);
-        for used in change.uses {
-            until(|| make(&scene, *used), |it| it.at("/result").is_object()).await;
+        for (method, target) in change.uses {
+            until(|| use_capability(&scene, method, target), |it| it.at("/result").is_object())
+                .await;
         }
         assert_eq!(listed(&scene, &change).await, 1, "{}", change.name);
     }
-    let file = make(&scene, ("resources/read", FILE)).await;
+    let file = use_capability(&scene, "resources/read", FILE).await;
     has!(file, 200, "/result/contents/0/text": "Ask no human.");
     let told = list_of(&scene.gateway, &admin, "tool.changed", "").await;
     let told: Vec<[&Value; 2]> =

@@ -2,7 +2,7 @@
 
 use super::{
     about, error, got, id_of, modern, own,
-    provided::{EXPOSED, POLICIES, ask_with, begin, done, ended, job, serving, told},
+    provided::{EXPOSED, POLICIES, ask_with, begin, done, ended, job, serving, task_state},
     status, tasks,
 };
 use crate::{
@@ -72,7 +72,7 @@ async fn a_task_of_a_provider_is_of_its_connection_and_of_no_other_provider() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_provider_that_drops_tasks_while_it_runs_ends_none_and_is_called_on() {
     let mut tools = job("report", &[("completed", done("x"))]);
-    let begun = told("report", "working", &json!({"resultType": "task"}));
+    let begun = task_state("report", "working", &json!({"resultType": "task"}));
     tools[0] = tool("report", Script::Steps(vec![begun, done("At once.")["result"].to_string()]));
     let scene = serving(vec![tools]).await;
     let task = begin(&scene, "report", json!({})).await;

@@ -17,7 +17,7 @@ when { context has dlp_output && context.dlp_output.findings.contains("aws_acces
 "#;
 
 /// Answer of a server about a task.
-pub(super) fn told(id: &str, status: &str, more: &Value) -> String {
+pub(super) fn task_state(id: &str, status: &str, more: &Value) -> String {
     let mut told = json!({
         "resultType": "complete", "taskId": id, "status": status,
         "createdAt": "2026-11-30T00:00:00Z", "lastUpdatedAt": "2026-11-30T00:00:01Z",
@@ -30,8 +30,9 @@ pub(super) fn told(id: &str, status: &str, more: &Value) -> String {
 
 /// A tool whose calls become a task, and the steps of that.
 pub(super) fn job(name: &str, steps: &[(&str, Value)]) -> [HostileTool; 4] {
-    let begun = told(name, "working", &json!({"resultType": "task", "result": {"content": []}}));
-    let steps = steps.iter().map(|(status, more)| told(name, status, more)).collect();
+    let begun =
+        task_state(name, "working", &json!({"resultType": "task", "result": {"content": []}}));
+    let steps = steps.iter().map(|(status, more)| task_state(name, status, more)).collect();
     let taken = || Script::Result(json!({"resultType": "complete", "taskId": "x"}).to_string());
     [
         tool(name, Script::Result(begun)),
@@ -254,7 +255,7 @@ async fn answers_to_a_task_and_its_end_by_the_caller_are_calls_in_the_log() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_of_a_provider_is_of_its_caller_address_and_time() {
     let working = [("working", json!({}))];
-    let short = told("short", "working", &json!({"resultType": "task", "ttlMs": 300}));
+    let short = task_state("short", "working", &json!({"resultType": "task", "ttlMs": 300}));
     let mut jobs = vec![job("report", &working), job("short", &working)];
     jobs[1][0] = tool("short", Script::Result(short));
     let scene = serving(jobs).await;
